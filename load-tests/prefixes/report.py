@@ -27,8 +27,6 @@ MEANS = """\
 
 Four bytes are a token, and nothing expires. The models are scripts: they think between texts and calls, call several tools at once, call what is used up, and answer when
 they were told to in seven of ten cases. A thought that is dropped counts once; those that a client's own edits invalidate are left out of the first table, and stand in the second as *after it*.
-What is still dropped is of callers who hung up and asked on within milliseconds, from the part of an answer that they heard. Those that were looked into came to another replica than
-that which still wrote down what was added; the others were not traced.
 """
 
 

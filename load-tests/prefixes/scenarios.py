@@ -66,11 +66,12 @@ SHARES = {"anthropic": 55, "responses": 18, "openai": 12, "deepseek": 15}
 
 def drawn(count):
     """(provider, scenario, number) of each episode, mixed."""
-    plan = []
+    plan, due = [], 0.0
     for provider, share in SHARES.items():
         known = {name: one for name, one in SCENARIOS.items() if provider in one.models or "*" in one.models}
         weight = sum(one.weight for one in known.values())
         for name, one in known.items():
-            few = max(1, round(count * share / 100 * one.weight / weight))
-            plan += [(provider, name, number) for number in range(few)]
+            # What one is rounded down by, the next has more of: they are as many as were asked for, where none is left out.
+            before, due = round(due), due + count * share / 100 * one.weight / weight
+            plan += [(provider, name, number) for number in range(max(1, round(due) - before))]
     return sorted(plan, key=lambda one: (one[2], one[1], one[0]))

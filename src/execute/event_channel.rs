@@ -88,6 +88,11 @@ impl<T: EventSize> EventSender<T> {
 }
 
 impl<T> EventSender<T> {
+    /// True once the receiver is gone.
+    pub fn is_closed(&self) -> bool {
+        self.events.is_closed()
+    }
+
     /// Until the receiver is gone.
     pub async fn closed(&self) {
         self.events.closed().await;

@@ -241,7 +241,7 @@ impl AccessDetails {
     /// How it ended, in a word.
     fn outcome(&self) -> &'static str {
         match (self.ended.as_deref(), self.status) {
-            (Some("finished"), _) => "answered",
+            (Some("finished" | "emptied"), _) => "answered",
             (Some("hung_up"), _) | (None, None) => "hung_up",
             (Some(_), _) => "failed",
             (None, Some(status)) if status.as_u16() < 400 => "answered",

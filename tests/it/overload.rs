@@ -8,6 +8,7 @@ use std::process::Command;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use axum::http::Version;
 use serde_json::json;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
@@ -304,6 +305,12 @@ async fn a_second_signal_stops_at_once_and_the_books_are_right() {
 /// 17.12: when the time for running answers is over, each open stream ends with an error in the form of its API.
 #[tokio::test]
 async fn streams_that_are_open_when_patience_ends_get_an_error_of_their_api() {
+    let client = || reqwest::Client::builder().no_proxy();
+    check_cut_off(&client().build().unwrap(), Version::HTTP_11).await;
+    check_cut_off(&client().http2_prior_knowledge().build().unwrap(), Version::HTTP_2).await;
+}
+
+async fn check_cut_off(client: &reqwest::Client, version: Version) {
     let scripts = vec![chunked().chunk(&event(&says("4"))).then(Step::Hold); 3];
     let upstream = Faultup::start(scripts).await;
     let folder = binary(&upstream, "drain = '300ms'").await;
@@ -315,9 +322,13 @@ async fn streams_that_are_open_when_patience_ends_get_an_error_of_their_api() {
         ("/v1/responses", json!({ "model": "m", "stream": true, "input": "2+2?" })),
     ];
     let asked = asks.map(|(path, body)| {
-        let request = process.client.post(format!("{}{path}", process.base)).body(body.to_string());
+        let request = client.post(format!("{}{path}", process.base)).body(body.to_string());
         let request = request.header("content-type", "application/json");
-        tokio::spawn(async move { request.send().await.unwrap().text().await })
+        tokio::spawn(async move {
+            let answer = request.send().await.unwrap();
+            assert_eq!(answer.version(), version);
+            answer.text().await
+        })
     });
     upstream.until(|log| log.len() == 3).await;
     process.signal("TERM");

@@ -1,5 +1,6 @@
 //! Traces as a collector gets them.
 
+mod canaries;
 mod receiver;
 
 use std::time::Duration;

@@ -71,14 +71,8 @@ pub(super) async fn try_reserve_step(
         Ok(reservation) => {
             admission.reached(RequestStage::Reserved);
             let left = money_left(&limits, &step.balance);
-            let manager = admission.parts().episodes.clone();
-            let running = &manager.inner.running_additions;
-            let running_addition = step.plan.addition().map(|words| {
-                running.begin(&admission.tenant.account, &context.episode.id, &context.episode.chain, words)
-            });
             let step = Some(RunningStep {
-                manager,
-                _running_addition: running_addition,
+                manager: admission.parts().episodes.clone(),
                 episode: context.episode.clone(),
                 limits: context.limits.clone(),
                 money_max: left.map(|left| left.saturating_sub(step.plan.tools_cost)),

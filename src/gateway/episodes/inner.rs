@@ -10,8 +10,6 @@ use stint_sessions::agent::{EpisodeStore, Settings, Tools, TurnStatistics};
 use stint_types::metrics::Metrics;
 use stint_types::tasks::Tasks;
 
-use super::running_additions::RunningAdditions;
-
 /// What all clones of an episode manager share.
 pub(crate) struct EpisodeManagerInner {
     pub(crate) settings: Settings,
@@ -22,8 +20,6 @@ pub(crate) struct EpisodeManagerInner {
     pub(crate) turns: Arc<ArcSwap<TurnStatistics>>,
     /// How many steps of each account wait for others.
     pub(crate) wait_queues: Arc<WaitQueues>,
-    /// What is added to prompts of steps that are running.
-    pub(crate) running_additions: Arc<RunningAdditions>,
     pub(super) tasks: Tasks,
     pub(super) store_slots: Arc<Semaphore>,
 }

@@ -79,23 +79,12 @@ impl EpisodeManager {
         let is_named = budget.episode.is_some();
         let history = History::read(request, is_named, &self.inner.settings)?;
         let chain = HashChain::read(&request.messages);
-        // Before the store is asked, which has them when they are no longer here.
-        let running = self.inner.running_additions.of(account, &chain);
         let mut found = match &budget.episode {
             Some(id) => self.join_named(account, id, &chain, &budget.episode_limits, now).await?,
             None => self.join_by_history(account, &chain, &budget.episode_limits, now).await?,
         };
         let checkout = found.checkout.take();
         let mut carried = self.carried(account, is_named, &found.episode, &chain, now).await;
-        // Kept with this step, since the one that runs may be of an episode that nobody finds again.
-        // Where no episode was found, the last reply may be one that broke off.
-        let last = chain.replies().last().map(|reply| reply.before);
-        let is_found = is_named || found.from.is_some();
-        let is_own = |(id, addition): &(EpisodeId, Addition)| match is_found {
-            true => *id == found.episode.id,
-            false => Some(addition.before) == last,
-        };
-        carried.extend(running.into_iter().filter(is_own).map(|(_, addition)| addition));
         carried.retain(|addition| !found.episode.added.is_known(&addition.before));
         Ok((JoinedEpisode::of(found, is_named, chain, history, carried), checkout))
     }
@@ -240,31 +229,38 @@ impl EpisodeManager {
         now: Timestamp,
     ) -> Result<Option<Result<FoundEpisode, RequestRefusal>>, EpisodesError> {
         let since = now.before(self.inner.settings.expires_after);
-        let known = chain.links().take(REPLIES_MAX).map(|link| (link, since));
-        let broken_off = self.broken_off(account, chain, now).await?;
-        for (link, since) in known.chain(broken_off) {
+        for link in chain.links().take(REPLIES_MAX) {
             // Whatever comes of it from here on, it is given back.
             if let Some(handed_out) = self.check_out(account, &link, since).await? {
-                return Ok(Some(
-                    match self.open_with_limits(account, handed_out.id(), limits, now).await? {
-                        Ok(episode) => {
-                            let handed_out = Some(handed_out);
-                            Ok(FoundEpisode {
-                                episode,
-                                is_first: false,
-                                from: Some(link),
-                                checkout: handed_out,
-                            })
-                        }
-                        Err(refusal) => {
-                            handed_out.release().await;
-                            Err(refusal)
-                        }
-                    },
-                ));
+                return self.open_checked_out(handed_out, link, account, limits, now).await.map(Some);
             }
         }
-        Ok(None)
+        let Some((link, since)) = self.broken_off(account, chain, now).await? else { return Ok(None) };
+        match self.check_out(account, &link, since).await? {
+            Some(handed_out) => self.open_checked_out(handed_out, link, account, limits, now).await.map(Some),
+            None => Ok(None),
+        }
+    }
+
+    /// An episode that was handed out by this link, with these limits lowered into its own.
+    async fn open_checked_out(
+        &self,
+        handed_out: EpisodeCheckout,
+        link: HistoryHash,
+        account: &AccountId,
+        limits: &EpisodeLimits,
+        now: Timestamp,
+    ) -> Result<Result<FoundEpisode, RequestRefusal>, EpisodesError> {
+        match self.open_with_limits(account, handed_out.id(), limits, now).await? {
+            Ok(episode) => {
+                let (from, checkout) = (Some(link), Some(handed_out));
+                Ok(Ok(FoundEpisode { episode, is_first: false, from, checkout }))
+            }
+            Err(refusal) => {
+                handed_out.release().await;
+                Ok(Err(refusal))
+            }
+        }
     }
 
     /// The link of an episode whose last answer broke off a moment ago where this conversation's does, and that nobody went on

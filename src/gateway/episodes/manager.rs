@@ -10,6 +10,7 @@ use tokio::sync::{Semaphore, oneshot};
 use tokio::time::timeout;
 
 use stint_sessions::agent::{AnsweredStep, BrokenOffStep, EpisodeStore, EpisodesError, Settings};
+use stint_types::chat::EpisodeLimits;
 use stint_types::metrics::Metrics;
 use stint_types::tasks::Tasks;
 
@@ -46,7 +47,6 @@ impl EpisodeManager {
             metrics,
             turns: Arc::default(),
             wait_queues: Arc::default(),
-            running_additions: Arc::default(),
             tasks: tasks.clone(),
             store_slots: Arc::new(Semaphore::new(KEEPING_MAX)),
         });
@@ -65,7 +65,6 @@ impl EpisodeManager {
             metrics: self.inner.metrics.clone(),
             turns: self.inner.turns.clone(),
             wait_queues: self.inner.wait_queues.clone(),
-            running_additions: self.inner.running_additions.clone(),
             tasks: self.inner.tasks.clone(),
             store_slots: self.inner.store_slots.clone(),
         });
@@ -90,6 +89,18 @@ impl EpisodeManager {
     pub(crate) async fn store_step(&self, step: AnsweredStep) {
         let store = self.inner.store.clone();
         self.keep("a step is not stored", async move { store.record_step(&step).await }).await;
+    }
+
+    /// Keeps a step that begins, in the same way; with its episode, where nothing is known of that yet.
+    pub(crate) async fn store_begun(&self, step: BrokenOffStep, is_first: bool) {
+        let store = self.inner.store.clone();
+        let kept = async move {
+            if is_first {
+                store.open(&step.account, &step.id, &EpisodeLimits::default(), step.at).await?;
+            }
+            store.record_broken_off(&step).await
+        };
+        self.keep("what was added to a step is not stored", kept).await;
     }
 
     /// Keeps a step that broke off, in the same way.

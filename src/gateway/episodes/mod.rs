@@ -6,7 +6,6 @@ mod inner;
 pub(super) mod join;
 pub(super) mod manager;
 mod non_turn_spend;
-mod running_additions;
 pub(super) mod running_step;
 mod snapshot;
 mod upkeep;
@@ -20,7 +19,7 @@ pub use snapshot::EpisodeSnapshot;
 pub use view::EpisodeView;
 
 pub(super) use non_turn_spend::NonTurnSpend;
-pub(super) use running_step::{PassedToolCalls, RunningStep};
+pub(super) use running_step::{PassedToolCalls, RunningStep, StepAnswers};
 
 /// True for a request that belongs to an episode: its caller names one, or it uses tools.
 pub(super) fn is_step(request: &Request) -> bool {

@@ -13,7 +13,6 @@ use stint_types::units::{AccountId, Count, EpisodeId, Money, Timestamp, Tokens};
 
 use super::join::JoinedEpisode;
 use super::manager::EpisodeManager;
-use super::running_additions::RunningAddition;
 use super::snapshot::EpisodeSnapshot;
 
 /// So many additions of an episode are kept; beyond that, what was not added is no longer noted.
@@ -32,11 +31,17 @@ pub(crate) struct RunningStep {
     pub(crate) plan: agent::StepPlan,
     /// The step by rules that are only watched.
     pub(crate) observed_step: Option<agent::StepPlan>,
-    /// Has what was added to its prompt known while it runs.
-    pub(crate) _running_addition: Option<RunningAddition>,
     /// What it may spend, attempts after the first included, besides its tool calls: what its episode keeps for an answer is not
     /// in it.
     pub(crate) money_max: Option<Money>,
+}
+
+/// The answers of a step that came to their end.
+pub(crate) struct StepAnswers<'a> {
+    pub(crate) progress: &'a [ChoiceProgress],
+    pub(crate) finishes: &'a [FinishReason],
+    /// Whether their caller is still there.
+    pub(crate) is_heard: bool,
 }
 
 /// The tool calls of a step, as they are settled.
@@ -134,13 +139,21 @@ impl RunningStep {
         }
     }
 
-    /// Remembers the step by the histories that its answers end.
+    /// Remembers what is added to its prompt before the model has it: from the first word of the answer on its caller may go on, by
+    /// another gateway too, and this one may end.
+    pub(crate) async fn record_begun(&self, account: &AccountId, now: Timestamp) {
+        if self.begun().is_some() {
+            self.manager.store_begun(self.broken_off(account, now), self.episode.is_first).await;
+        }
+    }
+
+    /// Remembers the step by the histories that its answers end. A caller who has left goes on from what it heard of them, if it
+    /// goes on.
     pub(crate) async fn record(
         &self,
         account: &AccountId,
         offer: &Offer,
-        progress: &[ChoiceProgress],
-        finishes: &[FinishReason],
+        StepAnswers { progress, finishes, is_heard }: StepAnswers<'_>,
         reading: impl FnOnce(Tokens) -> Option<CountedPrompt>,
         now: Timestamp,
     ) {
@@ -179,6 +192,7 @@ impl RunningStep {
             id: self.episode.id.clone(),
             from: self.episode.from,
             added: self.added(to.iter().copied().map(Some)),
+            begun: self.begun().filter(|_| is_heard),
             to,
             is_first: self.episode.is_first,
             last,
@@ -190,20 +204,36 @@ impl RunningStep {
 
     /// Remembers a step whose answer broke off: its caller may go on from what there is of it.
     pub(crate) async fn record_broken_off(&self, account: &AccountId, now: Timestamp) {
-        let step = BrokenOffStep {
+        self.manager.store_broken_off(self.broken_off(account, now)).await;
+    }
+
+    /// What there is of it while its answer has not come to its end.
+    fn broken_off(&self, account: &AccountId, at: Timestamp) -> BrokenOffStep {
+        BrokenOffStep {
             account: account.clone(),
             id: self.episode.id.clone(),
             link: self.episode.chain.clone().hash().broken_off(),
             added: self.added([None]),
-            at: now,
-        };
-        self.manager.store_broken_off(step).await;
+            at,
+        }
     }
 
     /// What was added to the prompt of these replies, beside what the episode does not have yet of its conversation.
     fn added(&self, replies: impl IntoIterator<Item = Option<HistoryHash>>) -> Vec<Addition> {
-        let before = self.episode.chain.clone().hash();
+        let carried = self.episode.added.carried.iter().cloned();
+        let Some(begun) = self.begun() else { return carried.collect() };
+        let here = replies.into_iter().map(|after| Addition { after, ..begun.clone() });
+        carried.chain(here).collect()
+    }
+
+    /// What is added to its prompt, whatever the reply.
+    fn begun(&self) -> Option<Addition> {
         let known = &self.episode.added;
+        // Most steps add nothing, and take no hash for it.
+        if self.plan.addition().is_none() && known.all.is_empty() {
+            return None;
+        }
+        let before = self.episode.chain.clone().hash();
         let words = match self.plan.addition() {
             Some(words) => words.clone(),
             // Another reply to the same words may have been told something: this one was not.
@@ -211,9 +241,8 @@ impl RunningStep {
                 let last = known.placed.last().map(|last| last.words.withheld.clone());
                 AddedWords { withheld: last.unwrap_or_default(), ..AddedWords::default() }
             }
-            None => return known.carried.clone(),
+            None => return None,
         };
-        let here = replies.into_iter().map(|after| Addition { before, after, words: words.clone() });
-        known.carried.iter().cloned().chain(here).collect()
+        Some(Addition { before, after: None, words })
     }
 }

@@ -2,15 +2,15 @@
 
 use stint_decide::learn::OutcomeSample;
 use stint_sessions::history::RequestRecord;
-use stint_types::catalog::{ChoiceOutcome, Verdict};
+use stint_types::catalog::{ChoiceOutcome, SolutionStopReason, Verdict};
 
 use super::not_learned::NotLearned;
 
 /// Samples of how long the thought and the answer of each choice were. Only complete answers give one: nobody knows how
-/// long the others would have been.
+/// long the others would have been. Nor does one of which nothing passed: nobody has it.
 pub(super) fn of_outcome(story: &RequestRecord) -> Vec<OutcomeSample> {
     let choices = story.outcome.choices.iter().filter(|_| story.outcome.is_finished());
-    choices.filter_map(|choice| lesson(story, choice)).collect()
+    choices.filter(|choice| is_answer(choice)).filter_map(|choice| lesson(story, choice)).collect()
 }
 
 /// A sample of a verdict on an answer; with several choices, on the first. An answer that was chosen among several shows
@@ -22,11 +22,16 @@ pub(super) fn of_verdict(story: &RequestRecord, verdict: &Verdict) -> Result<Out
     if story.decision.of_model(&story.outcome.model).is_some_and(|candidate| candidate.samples > 1) {
         return Err(NotLearned::Chosen);
     }
-    let choice = story.outcome.choices.first().filter(|_| story.outcome.is_finished());
+    let choice =
+        story.outcome.choices.first().filter(|choice| story.outcome.is_finished() && is_answer(choice));
     let choice = choice.ok_or(NotLearned::Unfinished)?;
     let (success, weight) = (Some(verdict.success), verdict.weight);
     let lesson = lesson(story, choice).ok_or(NotLearned::Unpredicted)?;
     Ok(OutcomeSample { success, weight, alarm: weight, ..lesson })
+}
+
+fn is_answer(choice: &ChoiceOutcome) -> bool {
+    choice.solution_ended != SolutionStopReason::None
 }
 
 fn lesson(story: &RequestRecord, choice: &ChoiceOutcome) -> Option<OutcomeSample> {
@@ -46,4 +51,25 @@ fn lesson(story: &RequestRecord, choice: &ChoiceOutcome) -> Option<OutcomeSample
         weight: 1.0,
         alarm: 1.0,
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use stint_sessions::history::conformance;
+    use stint_types::catalog::VerdictSource;
+    use stint_types::units::Chance;
+
+    use super::*;
+
+    #[test]
+    fn an_answer_of_which_nothing_passed_teaches_nothing() {
+        let mut story = conformance::story(0);
+        let (id, at) = (story.decision.id, story.outcome.at);
+        let verdict =
+            Verdict { id, source: VerdictSource::Feedback, at, success: Chance::new(1.0), weight: 1.0 };
+        assert!(!of_outcome(&story).is_empty() && of_verdict(&story, &verdict).is_ok());
+        story.outcome.choices[0].solution_ended = SolutionStopReason::None;
+        assert_eq!(of_outcome(&story).len(), story.outcome.choices.len() - 1);
+        assert_eq!(of_verdict(&story, &verdict).map(drop), Err(NotLearned::Unfinished));
+    }
 }

@@ -24,7 +24,7 @@ pub(super) fn overhead(context: &RequestContext, took: Duration) {
 /// Everything about a settled request but its money, which the ledger's metrics cover.
 pub(super) fn settled(context: &RequestContext, outcome: &RequestOutcome<'_>) {
     let (metrics, model) = (&context.parts().metrics, &*outcome.offer.model);
-    request(context, model, outcome.result.as_str());
+    request(context, model, outcome.ended());
     metrics.requests.success_predicted.with_label_values(&[model]).observe(outcome.offer.success.get());
     read(metrics, model, &outcome.spent);
     for (choice, spent) in outcome.progress.iter().zip(&outcome.spent) {

@@ -35,7 +35,7 @@ pub(super) async fn finish(
     }
     context.reached(RequestStage::Settling);
     let (began, dispatched_in) = (Instant::now(), reservation.dispatched_in());
-    let settlement = settle::settle(context, &mut outcome, reservation).await;
+    let settlement = settle::settle(context, &mut outcome, reservation, !updates.is_closed()).await;
     let record = learn::learn(context, decision, &outcome, &settlement);
     metrics::overhead(context, context.decided_in + dispatched_in + began.elapsed());
     let progress = std::mem::take(&mut outcome.progress);

@@ -67,7 +67,7 @@ fn decision_outcome(
     let choices = choices.map(|(choice, spent)| ChoiceOutcome::new(spent, choice.phases.was_rescued()));
     DecisionOutcome {
         at: Timestamp::now(),
-        ended: outcome.result.as_str().into(),
+        ended: outcome.ended().into(),
         error: outcome.result.error().map(Into::into),
         model: offer.model.clone(),
         enforced: offer.class,

@@ -1,6 +1,6 @@
 //! Settles a request: posts what it really took and records its step, before its caller sees the end.
 
-use crate::gateway::episodes::PassedToolCalls;
+use crate::gateway::episodes::{PassedToolCalls, StepAnswers};
 use crate::gateway::request::{RequestContext, RequestReservation, settlement_detail};
 use crate::gateway::run::{AttemptResult, RequestOutcome};
 use stint_ledger::{SettlementDetail, SettlementStatus};
@@ -23,11 +23,12 @@ pub(super) struct Settlement {
     pub(super) passed: PassedToolCalls,
 }
 
-/// Settles, and waits a bounded time until that is durable.
+/// Settles, and waits a bounded time until that is durable. `is_heard` says whether the caller is still there.
 pub(super) async fn settle(
     context: &RequestContext,
     outcome: &mut RequestOutcome<'_>,
     reservation: RequestReservation,
+    is_heard: bool,
 ) -> Settlement {
     // If the cost of failed attempts is estimated, the reported cost is estimated too.
     outcome.spent.iter_mut().for_each(|spent| spent.estimated |= reservation.is_estimated());
@@ -39,11 +40,12 @@ pub(super) async fn settle(
     let tools_reserved = context.step.as_ref().map(|step| step.plan.tools_cost).unwrap_or_default();
     let (attempts, hedge_losers) = (reservation.attempts(), reservation.hedge_losers());
     let (given_up, reserved) = (reservation.given_up(), reservation.reserved() + tools_reserved);
-    let detail = settlement_detail(&outcome.spent, outcome.result.as_str());
+    let detail = settlement_detail(&outcome.spent, outcome.ended());
     let detail = SettlementDetail { tools: passed.tools.clone(), tools_cost: passed.cost, ..detail };
     let bill = context.bill(outcome.offer, &outcome.spent);
     let settled = reservation.settle(bill, detail, context.parts().settings.settle_patience);
-    let ((cost, status), ()) = futures_util::future::join(settled, record_step(context, outcome)).await;
+    let ((cost, status), ()) =
+        futures_util::future::join(settled, record_step(context, outcome, is_heard)).await;
     mark_uncharged(context, outcome, cost);
     Settlement { cost, status, reserved, attempts, hedge_losers, given_up, passed }
 }
@@ -71,13 +73,14 @@ impl Settlement {
 
 /// Remembers a step that was answered, before its caller sees the end of the answer; of one that broke off, where its place
 /// in the conversation was.
-async fn record_step(context: &RequestContext, outcome: &RequestOutcome<'_>) {
+async fn record_step(context: &RequestContext, outcome: &RequestOutcome<'_>, is_heard: bool) {
     let Some(step) = &context.step else { return };
     match &outcome.result {
         AttemptResult::Finished(finishes) => {
             let now = context.parts().ledger.now();
             let reading = |reported| context.counted_prompt(outcome.offer, reported);
-            step.record(&context.account, outcome.offer, &outcome.progress, finishes, reading, now).await;
+            let answers = StepAnswers { progress: &outcome.progress, finishes, is_heard };
+            step.record(&context.account, outcome.offer, answers, reading, now).await;
         }
         AttemptResult::Sampled(_) | AttemptResult::Failed(_) | AttemptResult::HungUp => {
             if outcome.progress.iter().any(|choice| choice.first.is_some()) {

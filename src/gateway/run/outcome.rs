@@ -3,9 +3,12 @@
 use crate::execute::ChoiceProgress;
 use crate::gateway::VoteTally;
 use crate::gateway::feedback::AnswerSignal;
-use stint_types::catalog::{ChoiceUsage, Offer};
+use stint_types::catalog::{ChoiceUsage, Offer, SolutionStopReason};
 
 use super::attempt_result::AttemptResult;
+
+/// Nothing was left of the answer: it only called tools that it might not call.
+const EMPTIED: &str = "emptied";
 
 /// The end of a request over all its attempts: what is delivered, what was spent, how answers were selected.
 pub(crate) struct RequestOutcome<'p> {
@@ -29,6 +32,15 @@ impl<'p> RequestOutcome<'p> {
     ) -> RequestOutcome<'p> {
         let spent = spent_by_choice(&progress);
         RequestOutcome { offer, result, progress, spent, tallies: Vec::new(), signals: Vec::new() }
+    }
+
+    /// How it ended, in the word of metrics and records.
+    pub(crate) fn ended(&self) -> &'static str {
+        let is_empty = |spent: &ChoiceUsage| spent.solution_ended == SolutionStopReason::None;
+        match &self.result {
+            AttemptResult::Finished(_) if self.spent.iter().all(is_empty) => EMPTIED,
+            result => result.as_str(),
+        }
     }
 }
 

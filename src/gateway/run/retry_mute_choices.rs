@@ -19,7 +19,7 @@ use crate::gateway::request::{RequestContext, RequestReservation, needs};
 use stint_backend::{Failure, Fault};
 use stint_decide::plan;
 use stint_sessions::agent::{AnswerCallLimits, CountedPrompt, StepRetry};
-use stint_types::catalog::{Allowance, ChoiceUsage, Demand, Offer, Route, WorstCase};
+use stint_types::catalog::{Allowance, ChoiceUsage, Demand, Offer, Route, SolutionStopReason, WorstCase};
 use stint_types::chat::{Budget, FinishReason, Request};
 use stint_types::units::{Money, Tokens};
 
@@ -76,7 +76,10 @@ pub(super) async fn retry_mute_choices<'p>(
         outcome.result = no_answer(NOTHING_LEFT);
     } else if let AttemptResult::Finished(finishes) = &mut outcome.result {
         // An answer that is trimmed to nothing looks like one that was cut, and not like a success.
-        mute.iter().for_each(|at| finishes[*at] = FinishReason::Length);
+        for at in mute {
+            finishes[at] = FinishReason::Length;
+            outcome.spent[at].solution_ended = SolutionStopReason::None;
+        }
     }
     outcome
 }

@@ -1,7 +1,9 @@
 //! Takes a request through its offers: attempt after attempt, then the choice among answers, then the outcome.
 
+use futures_util::future::join;
+
 use crate::gateway::RequestStage;
-use crate::gateway::request::{RequestRefusal, RequestReservation};
+use crate::gateway::request::{RequestContext, RequestRefusal, RequestReservation};
 
 use super::attempt_result::AttemptResult;
 use super::attempts::{Attempts, acquire, count_failure, next_attempt};
@@ -24,16 +26,14 @@ pub(crate) async fn serve<'r>(
     let context = running.context;
     let mut attempts = Attempts::at(&context.plan);
     let mut acquired = acquire(running, &mut attempts).await;
+    let mut is_begun = false;
     loop {
         let mut current = OfferAttempt::new(context, attempts.offer);
         let result = match acquired {
             Ok(permit) => {
                 context.reached(RequestStage::PlaceFound);
-                let (ledger, ticket) = (&context.parts().ledger, context.ticket.as_ref());
-                reservation.record_dispatch(ledger, ticket, context.deadline).await.inspect_err(|refusal| {
-                    // The ledger has already logged that its database is gone.
-                    tracing::debug!(request = %context.id, error = refusal as &dyn std::error::Error, "not dispatched");
-                })?;
+                let is_first = !std::mem::replace(&mut is_begun, true);
+                record_beginning(context, is_first, reservation).await?;
                 context.reached(RequestStage::Recorded);
                 let (result, permit) =
                     attempt(running, permit, &mut attempts, &mut current, reservation).await;
@@ -58,4 +58,22 @@ pub(crate) async fn serve<'r>(
             }
         }
     }
+}
+
+/// Makes durable what must be before anything is sent: the dispatch, and before the first what a step adds to its prompt.
+async fn record_beginning(
+    context: &RequestContext,
+    is_first: bool,
+    reservation: &mut RequestReservation,
+) -> Result<(), RequestRefusal> {
+    let (ledger, ticket) = (&context.parts().ledger, context.ticket.as_ref());
+    let dispatched = reservation.record_dispatch(ledger, ticket, context.deadline);
+    let dispatched = match context.step.as_ref().filter(|_| is_first) {
+        Some(step) => join(dispatched, step.record_begun(&context.account, ledger.now())).await.0,
+        None => dispatched.await,
+    };
+    dispatched.inspect_err(|refusal| {
+        // The ledger has already logged that its database is gone.
+        tracing::debug!(request = %context.id, error = refusal as &dyn std::error::Error, "not dispatched");
+    })
 }

@@ -70,6 +70,49 @@ async fn a_step_waits_for_what_another_gateways_may_give_back() {
     assert_eq!((first.await.unwrap(), second.await.unwrap()), (0, 1));
 }
 
+/// Asks for a stream and reads it as far as these words, and no further.
+async fn hear(world: &World, agent: &Agent, words: &str) -> reqwest::Response {
+    let mut body = agent.body();
+    body["stream"] = json!(true);
+    let asked = world.client.post(format!("{}/v1/chat/completions", world.base)).bearer_auth(agent.key);
+    let asked = asked.header("content-type", "application/json").body(body.to_string());
+    let mut streamed = asked.send().await.unwrap();
+    while !String::from_utf8_lossy(&streamed.chunk().await.unwrap().unwrap()).contains(words) {}
+    streamed
+}
+
+/// What was added to a question is there for another gateway before the first word of its answer is, in the first turn and later.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_caller_goes_on_elsewhere_from_what_it_heard_while_the_answer_still_runs() {
+    let gates = [PieceGate::shut(), PieceGate::shut()];
+    let waiting = gates.clone();
+    let script = Arc::new(ScriptedBackend::each(move |_, number| match number % 2 {
+        0 => ScriptedReply::new().answers("It was somebody whom nobody knows").waits_at(&waiting[number / 2]),
+        _ => ScriptedReply::new().answers("the answer"),
+    }));
+    let worlds = several(2, &script).await;
+    let mut agent = Agent::new("sk-acme", &json!({ "turns": 9 }));
+    let (mut streams, mut runs) = (Vec::new(), std::collections::BTreeSet::new());
+    for gate in &gates {
+        gate.let_through(2);
+        let stream = hear(&worlds[0], &agent, "It").await;
+        runs.insert(stream.headers()["x-episode-id"].to_str().unwrap().to_owned());
+        streams.push(stream);
+        agent.messages.extend([
+            json!({ "role": "assistant", "content": "It was" }),
+            json!({ "role": "user", "content": "Go on." }),
+        ]);
+        runs.insert(run(&agent.step(&worlds[1]).await).to_owned());
+        agent.messages.push(json!({ "role": "user", "content": "And before that?" }));
+    }
+    assert_eq!(runs.len(), 1, "{runs:?}");
+    let sent: Vec<_> = script.records().into_iter().map(|record| record.call.request).collect();
+    for (before, after) in sent.iter().zip(&sent[1..]) {
+        assert_eq!(after.messages[..before.messages.len()], before.messages, "what was added stays there");
+    }
+    assert!(sent[0].messages[0].plain_text().len() > "Who was it?".len(), "something was added");
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn many_steps_on_three_gateways_share_a_budget_to_the_call() {
     let worlds = three().await;

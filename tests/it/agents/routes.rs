@@ -54,6 +54,7 @@ async fn a_route_may_cap_the_turns_at_what_runs_usually_take() {
                 is_first: at == 0,
                 last,
                 added: Vec::new(),
+                begun: None,
                 at: Timestamp::now(),
             };
             stored.episodes.record_step(&step).await.unwrap();

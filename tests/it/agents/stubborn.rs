@@ -211,6 +211,10 @@ async fn of_a_model_that_still_calls_tools_the_calls_are_trimmed_and_budget_says
         assert_eq!(script.records().len(), asked, "{answer}");
         let is_told = budget["why"].as_str().unwrap().contains("nothing is left of the answer");
         assert_eq!(is_told, said.is_empty(), "{answer}");
+        let (ended, outcome) = if said.is_empty() { ("none", "emptied") } else { ("tool_calls", "finished") };
+        assert_eq!(budget["solution"]["ended"], ended, "{answer}");
+        let outcome = format!("stint_requests_total{{model=\"m\",outcome=\"{outcome}\",route=\"m\"}} 1");
+        assert!(world.metrics_page().contains(&outcome), "{}", world.metrics_page());
         body["stream"] = json!(true);
         let chunks = world.ask("sk-acme", &body).await.chunks();
         assert!(chunks.done, "{said}");

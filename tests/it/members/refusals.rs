@@ -3,6 +3,7 @@
 use serde_json::{Value, json};
 
 use crate::harness::emulators::chat::{Emulator, Kind, Script};
+use stint_types::units::Timestamp;
 
 use super::picky::Picky;
 use super::{backend, body, serve};
@@ -64,6 +65,27 @@ async fn what_an_upstream_refuses_to_us_too_is_not_offered_for_a_while() {
     let metrics = process.get("", "/metrics").await.text;
     let series = "stint_capability_withdrawals_total{capability=\"tools\",model=\"m\"} 1";
     assert!(metrics.contains(series), "{metrics}");
+}
+
+/// A request of our own is booked like a caller's: cheaper where its provider's peak is not now.
+#[tokio::test(flavor = "multi_thread")]
+async fn what_a_request_of_our_own_costs_goes_by_the_hour_in_which_it_ran() {
+    let upstream = Picky::start(|body| body.get("tools").is_some());
+    for (hours_from_now, cost) in [(12, "0.0000085"), (0, "0.000017")] {
+        let now = Timestamp::now().as_seconds().div_euclid(3600);
+        let peak: Vec<i64> = [0, 1].map(|more| (now + hours_from_now + more).rem_euclid(24)).into();
+        let hash = stint_types::tenant::hash_key("sk-test");
+        let more = format!(
+            "off_peak = {{ percent = 50, peak_hours = {peak:?} }}\n[[key]]\nname = \"test\"\nhash = \"{hash}\"\n\
+             limits = [{{ money = \"5\", per = \"month\" }}]\n"
+        );
+        let process = serve(&[backend("m", "openai", &upstream.base, ""), more]);
+        let tools = json!([{ "type": "function", "function": { "name": "look", "parameters": {} } }]);
+        assert_eq!(process.ask("sk-test", &body("m", &json!({ "tools": tools }))).await.status, 400);
+        process.logged("withdrawn for a while").await;
+        let usage = process.get("sk-test", "/v1/usage").await.good();
+        assert_eq!(usage["data"][0]["spent_usd"], cost, "{usage}");
+    }
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -36,7 +36,10 @@ fn serve(router: Router) -> (String, Tasks) {
 }
 
 impl Receiver {
-    fn answering(path: &str, answer: impl Fn() -> Response + Clone + Send + Sync + 'static) -> Receiver {
+    pub(super) fn answering(
+        path: &str,
+        answer: impl Fn() -> Response + Clone + Send + Sync + 'static,
+    ) -> Receiver {
         let received = Received::default();
         let kept = received.clone();
         let take = move |headers: HeaderMap, body: Bytes| async move {

@@ -101,13 +101,18 @@ impl SseScanner {
     }
 
     fn end_line(&mut self, events: &mut VecDeque<SseData>) -> Result<(), SseTooLarge> {
-        let line = std::mem::take(&mut self.line);
+        let mut line = std::mem::take(&mut self.line);
         #[cfg(test)]
         (self.work += line.len());
         let first = !std::mem::replace(&mut self.past_first_line, true);
         let text = if first { line.strip_prefix(b"\xEF\xBB\xBF").unwrap_or(&line) } else { &line };
         if text.is_empty() {
             self.end_event(events);
+        } else if text.len() > LINE_KEPT && !self.has_data && text.starts_with(b"data: ") {
+            // Most large events are one such line: it becomes the event, and is not copied.
+            let start = line.len() - text.len() + b"data: ".len();
+            line.drain(..start);
+            return self.whole_data(line);
         } else {
             self.field(text)?;
         }
@@ -135,15 +140,25 @@ impl SseScanner {
         if name == b"data" { self.data(value) } else { Ok(()) }
     }
 
+    /// The first data of an event.
+    fn whole_data(&mut self, value: SseData) -> Result<(), SseTooLarge> {
+        self.check_room(value.len())?;
+        (self.event, self.has_data) = (value, true);
+        Ok(())
+    }
+
     fn data(&mut self, value: &[u8]) -> Result<(), SseTooLarge> {
-        if self.event.len() + value.len() >= self.limits.event {
-            return Err(SseTooLarge::Event(self.limits.event));
-        }
+        self.check_room(value.len())?;
         if std::mem::replace(&mut self.has_data, true) {
             self.event.push(b'\n');
         }
         self.event.extend_from_slice(value);
         Ok(())
+    }
+
+    fn check_room(&self, bytes: usize) -> Result<(), SseTooLarge> {
+        let is_full = self.event.len() + bytes >= self.limits.event;
+        if is_full { Err(SseTooLarge::Event(self.limits.event)) } else { Ok(()) }
     }
 }
 
@@ -230,6 +245,21 @@ mod tests {
         assert_eq!(feed(&b"data: 0123456789\n".repeat(2)), Ok(()));
         assert_eq!(feed(&b"data: 0123456789\n".repeat(4)), Err(SseTooLarge::Event(32)));
         assert_eq!(feed(&b"data\n".repeat(40)), Err(SseTooLarge::Event(32)));
+    }
+
+    #[test]
+    fn a_long_event_is_read_like_a_short_one() {
+        let long = "x".repeat(LINE_KEPT + 1);
+        for first in ["", " "] {
+            let stream =
+                format!("\u{feff}data: {first}{long}\ndata: b\n\ndata:{long}\n\ndata: a\ndata: {long}\n\n");
+            let expected = [format!("{first}{long}\nb"), long.clone(), format!("a\n{long}")];
+            assert_eq!(scan(&[stream.as_bytes()]), (expected.to_vec(), None));
+        }
+        let mut scanner = SseScanner::new(SseLimits { event: LINE_KEPT, ..SseLimits::default() });
+        let line = format!("data: {long}\n");
+        let refused = scanner.feed(line.as_bytes(), &mut VecDeque::new());
+        assert_eq!(refused, Err(SseTooLarge::Event(LINE_KEPT)));
     }
 
     #[test]

@@ -92,6 +92,13 @@ impl Additions {
         }
     }
 
+    /// Leaves one out.
+    pub fn remove(&mut self, one: &Addition) {
+        if self.0.contains(one) {
+            Arc::make_mut(&mut self.0).retain(|addition| addition != one);
+        }
+    }
+
     /// One by one, the earliest first.
     pub fn iter(&self) -> impl Iterator<Item = &Addition> {
         self.0.iter()

@@ -27,6 +27,7 @@ pub async fn conforms(store: &dyn EpisodeStore) {
     what_is_too_old_is_not_found(store).await;
     steps_are_counted_and_the_latest_courses_told(store).await;
     what_was_added_stays_with_its_run(store).await;
+    a_step_that_is_answered_is_not_found_by_its_beginning(store).await;
     the_oldest_are_purged_first(store).await;
     of_many_twins_the_latest_are_kept(store).await;
 }
@@ -65,6 +66,7 @@ fn step(name: &str, from: Option<u8>, to: &[u8], at: i64) -> AnsweredStep {
         is_first: from.is_none(),
         last,
         added: Vec::new(),
+        begun: None,
         at: Timestamp(at),
     }
 }
@@ -133,6 +135,36 @@ async fn what_was_added_stays_with_its_run(store: &dyn EpisodeStore) {
     assert_eq!(read().await, Additions::from(expected));
     let opened = store.open(&account(), &id("added to"), &limits(9, 9), Timestamp(42)).await.unwrap();
     assert_eq!(opened.added, read().await);
+}
+
+/// A step is found by its beginning until it is answered, and what was added to it is there once.
+async fn a_step_that_is_answered_is_not_found_by_its_beginning(store: &dyn EpisodeStore) {
+    let added = |after: Option<u8>| Addition {
+        before: link(7),
+        after: after.map(link),
+        words: AddedWords { text: "7 left".into(), ..AddedWords::default() },
+    };
+    let run = id("begun");
+    let begins = BrokenOffStep {
+        account: account(),
+        id: run.clone(),
+        link: link(7).broken_off(),
+        added: vec![added(None)],
+        at: Timestamp(43),
+    };
+    store.open(&account(), &run, &EpisodeLimits::default(), Timestamp(43)).await.unwrap();
+    store.record_broken_off(&begins).await.unwrap();
+    let found = async || store.identical_episodes(&account(), &begins.link, EVER).await.unwrap().len();
+    let read = async || store.read(&account(), &run).await.unwrap().unwrap().added;
+    assert_eq!((found().await, read().await), (1, Additions::from(vec![added(None)])));
+    let answered = AnsweredStep {
+        added: vec![added(Some(8))],
+        begun: Some(added(None)),
+        ..step("begun", None, &[92], 44)
+    };
+    store.record_step(&answered).await.unwrap();
+    assert_eq!((found().await, read().await), (0, Additions::from(vec![added(Some(8))])));
+    assert_eq!(find(store, 92).await.as_deref(), Some("begun"));
 }
 
 async fn a_raise_is_on_top_of_what_is_stated(store: &dyn EpisodeStore) {

@@ -183,6 +183,20 @@ impl EpisodeTable {
         }
     }
 
+    fn remove_identical(&mut self, end: &HistoryKey, id: &EpisodeId) {
+        let Some(twins) = self.links.get_mut(end) else { return };
+        let before = twins.iter().map(|twin| twin.at).max();
+        twins.retain(|twin| twin.id != *id);
+        let latest = twins.iter().map(|twin| twin.at).max();
+        if before != latest {
+            before.map(|before| self.links_by_age.remove(&(before, end.clone())));
+            latest.map(|latest| self.links_by_age.insert((latest, end.clone())));
+        }
+        if latest.is_none() {
+            self.links.remove(end);
+        }
+    }
+
     fn open(&mut self, run: &EpisodeKey, limits: &EpisodeLimits, now: Timestamp) -> StoredEpisode {
         let known = self.episodes.get(run).cloned();
         let mut episode =
@@ -198,6 +212,7 @@ impl EpisodeTable {
         let mut episode = self.open(&run, &EpisodeLimits::default(), step.at);
         episode.steps += Count::ONE;
         episode.last = Some(step.last.clone());
+        step.begun.iter().for_each(|begun| episode.added.remove(begun));
         episode.added.extend(&step.added);
         self.insert(run, episode);
     }
@@ -217,6 +232,9 @@ impl EpisodeTable {
             && let Some(twin) = twins.iter_mut().find(|twin| twin.id == step.id)
         {
             twin.continued = twin.continued.max(Count::ONE);
+        }
+        if let Some(begun) = &step.begun {
+            self.remove_identical(&(step.account.clone(), begun.before.broken_off().0), &step.id);
         }
         for link in &step.to {
             let twin = IdenticalEpisode { id: step.id.clone(), continued: Count::ZERO, at: step.at };

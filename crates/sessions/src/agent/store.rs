@@ -79,11 +79,13 @@ pub struct AnsweredStep {
     pub last: LastStep,
     /// What was added to its prompt, once for each answer; and what was added before, where the episode did not have it.
     pub added: Vec<Addition>,
+    /// What was kept of it when it began, and holds no longer: its answer came to its end.
+    pub begun: Option<Addition>,
     /// When it was answered.
     pub at: Timestamp,
 }
 
-/// A step of an episode whose answer broke off.
+/// A step of an episode whose answer broke off, or that begins and may break off.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct BrokenOffStep {
     /// Whose run it is.
@@ -94,7 +96,7 @@ pub struct BrokenOffStep {
     pub link: HistoryHash,
     /// What was added to its prompt; and what was added before, where the episode did not have it.
     pub added: Vec<Addition>,
-    /// When it broke off.
+    /// When it broke off or began.
     pub at: Timestamp,
 }
 
@@ -190,10 +192,10 @@ pub trait EpisodeStore: Send + Sync {
         since: Timestamp,
     ) -> BoxFuture<'a, Result<Vec<IdenticalEpisode>, EpisodesError>>;
 
-    /// Keeps a step; an episode that is not there is begun without limits.
+    /// Keeps a step; an episode that is not there is begun without limits. By its beginning it is not found any more.
     fn record_step<'a>(&'a self, step: &'a AnsweredStep) -> BoxFuture<'a, Result<(), EpisodesError>>;
 
-    /// Keeps what is known of a step that came to no end; nothing where there is no such episode.
+    /// Keeps what is known of a step that came to no end, or not yet; nothing where there is no such episode.
     fn record_broken_off<'a>(&'a self, step: &'a BrokenOffStep) -> BoxFuture<'a, Result<(), EpisodesError>>;
 
     /// How long runs took lately, the latest first, so many at most.

@@ -19,6 +19,8 @@ const LINK: &str = "\
     INSERT INTO episode_links (account, link, episode, continued, at) VALUES ($1, $2, $3, 0, $4) \
     ON CONFLICT (account, link, episode) DO UPDATE SET at = excluded.at";
 
+const UNLINK: &str = "DELETE FROM episode_links WHERE account = $1 AND link = $2 AND episode = $3";
+
 const IDENTICAL: &str = "\
     SELECT episode, continued, at FROM episode_links WHERE account = $1 AND link = $2 AND at >= $3 \
     ORDER BY continued, at DESC, episode LIMIT $4";
@@ -90,14 +92,17 @@ pub(super) async fn read_identical(
     rows.iter().map(identical_episode).collect()
 }
 
-/// Links the histories that a step leads to with its episode.
+/// Links the histories that a step leads to with its episode, which is not found by the step's beginning any more.
 pub(super) async fn link_step(
     step: &AnsweredStep,
     connection: &mut dyn SqlConnection,
 ) -> Result<(), sqlx::Error> {
-    let AnsweredStep { account, id, from, to, at, .. } = step;
+    let AnsweredStep { account, id, from, to, begun, at, .. } = step;
     if let Some(from) = from {
         connection.execute(tied(CONTINUED, account, from, id)).await?;
+    }
+    if let Some(begun) = begun {
+        connection.execute(tied(UNLINK, account, &begun.before.broken_off(), id)).await?;
     }
     for to in to {
         link(account, to, id, *at, connection).await?;

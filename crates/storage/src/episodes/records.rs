@@ -29,7 +29,7 @@ const STEP_VALUES: &str = "\
         model = excluded.model, class = excluded.class, context = excluded.context, \
         reading = excluded.reading, ended = excluded.ended, route_used = excluded.route_used, \
         route_most = excluded.route_most, steps = episodes.steps + 1, used_at = excluded.used_at, \
-        added = replace(episodes.added, excluded.added, '') || excluded.added";
+        added = replace(replace(episodes.added, $12, ''), excluded.added, '') || excluded.added";
 
 /// Steps of one episode at the same moment lose nothing of one another's.
 const ADD: &str = "UPDATE episodes SET added = replace(added, $3, '') || $3 WHERE account = $1 AND id = $2";
@@ -180,7 +180,9 @@ pub(super) async fn record_step(
     let record = record.bind(last.ended.as_str());
     let record = record.bind(last.route_turns.map(|turns| turns.used));
     let record = record.bind(last.route_turns.map(|turns| turns.most));
-    connection.execute(record.bind(*at).bind(Additions::from(step.added.clone()).to_lines())).await.map(drop)
+    let lines = |added: Vec<Addition>| Additions::from(added).to_lines();
+    let begun = step.begun.iter().cloned().collect();
+    connection.execute(record.bind(*at).bind(lines(step.added.clone())).bind(lines(begun))).await.map(drop)
 }
 
 /// Adds to what was added to the prompts of an episode; returns whether it is there.

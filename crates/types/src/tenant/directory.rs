@@ -133,7 +133,7 @@ impl Directory {
             return Ok(usage);
         }
         let id = account.terms.account.clone();
-        let before = snapshot.has_token(&id).then(|| snapshot.terms_of(&id));
+        let before = snapshot.is_token_announced(&id).then(|| snapshot.terms_of(&id));
         let (usage, forgotten) = snapshot.insert_token_account(tree, most, account, now)?;
         if let Some(forgotten) = forgotten {
             let rest = snapshot.has_account(&forgotten).then(|| snapshot.terms_of(&forgotten));
@@ -144,6 +144,8 @@ impl Directory {
         if before.as_ref() != Some(&terms) {
             self.notify(TermsChange::One(terms)).await;
         }
+        // From here on others find it without a turn.
+        snapshot.mark_token_announced(&id);
         Ok(usage)
     }
 

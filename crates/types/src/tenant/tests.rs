@@ -4,7 +4,9 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
+use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
+use tokio::sync::Semaphore;
 
 use crate::units::{AccountId, Amount, Money, Timestamp, Window};
 
@@ -149,6 +151,38 @@ async fn an_account_of_a_token_that_makes_room_may_spend_nothing_until_it_comes_
     let expected =
         [one("staff/alice"), none("staff/alice"), one("staff/bob"), none("staff/bob"), one("staff/alice")];
     assert_eq!(*told.lock().unwrap(), expected);
+}
+
+/// One that finds the account before the ledger knows it would be refused: there is no such account.
+#[tokio::test]
+async fn of_the_first_requests_with_a_token_none_is_let_in_before_its_account_is_announced() {
+    let store = Arc::new(MemoryKeyStore::default());
+    let trees = DeclaredTenants { token_trees: vec![account("staff")], ..DeclaredTenants::default() };
+    let (told, gate) = (Arc::new(AtomicUsize::new(0)), Arc::new(Semaphore::new(0)));
+    let (heard, open) = (told.clone(), gate.clone());
+    let directory = directory(&store, trees).await.with_listener(Box::new(move |_| {
+        let (heard, open) = (heard.clone(), open.clone());
+        Box::pin(async move {
+            open.acquire().await.unwrap().forget();
+            heard.fetch_add(1, Ordering::Relaxed);
+        })
+    }));
+    let staff = account("staff");
+    let admit = || {
+        let terms = AccountTerms::unlimited(account("staff/alice"));
+        let alice = TokenAccount { terms, order: TokenOrder::default() };
+        directory.admit_token(&staff, 9, alice, Timestamp(0)).boxed()
+    };
+    let (mut first, mut second) = (admit(), admit());
+    assert!((&mut first).now_or_never().is_none() && (&mut second).now_or_never().is_none());
+    // The caller of the first is gone before the account is known.
+    drop(first);
+    assert!((&mut second).now_or_never().is_none());
+    assert!(admit().now_or_never().is_none());
+    gate.add_permits(1);
+    second.await.unwrap();
+    assert!(admit().now_or_never().is_some_and(|admitted| admitted.is_ok()));
+    assert_eq!(told.load(Ordering::Relaxed), 1);
 }
 
 #[tokio::test]

@@ -86,6 +86,8 @@ struct TokenTree {
 struct KnownAccount {
     account: TokenAccount,
     usage: TokenAccountUse,
+    /// False until the listener has been told of these terms: only then the account may spend by them.
+    is_announced: bool,
 }
 
 impl TokenAccounts {
@@ -136,7 +138,7 @@ impl TokenAccounts {
         let home = trees.entry(tree.clone()).or_default();
         let account = wanted.terms.account.clone();
         if let Some(known) = home.accounts.get_mut(&account) {
-            known.account = wanted;
+            (known.account, known.is_announced) = (wanted, false);
             // It is in the map, so it was not forgotten.
             let _ = known.usage.touch(now);
             return Ok((known.usage.clone(), None));
@@ -149,8 +151,15 @@ impl TokenAccounts {
         };
         let usage = TokenAccountUse::new(now);
         home.seen.push_back((now, account.clone()));
-        home.accounts.insert(account, KnownAccount { account: wanted, usage: usage.clone() });
+        let known = KnownAccount { account: wanted, usage: usage.clone(), is_announced: false };
+        home.accounts.insert(account, known);
         Ok((usage, forgotten))
+    }
+
+    fn mark_announced(&self, account: &AccountId) {
+        let mut trees = self.write();
+        let known = trees.values_mut().find_map(|tree| tree.accounts.get_mut(account));
+        known.into_iter().for_each(|known| known.is_announced = true);
     }
 
     fn read(&self) -> RwLockReadGuard<'_, HashMap<AccountId, TokenTree>> {
@@ -179,9 +188,9 @@ impl TokenTree {
 }
 
 impl DirectorySnapshot {
-    /// The use of an account that is known with these terms, or with those of a later token.
+    /// The use of an account that may spend by these terms, or by those of a later token.
     pub(super) fn token_account(&self, wanted: &TokenAccount) -> Option<TokenAccountUse> {
-        let known = self.tokens.known(&wanted.terms.account)?;
+        let known = self.tokens.known(&wanted.terms.account).filter(|known| known.is_announced)?;
         let TokenAccount { terms, order } = &known.account;
         let holds = *order > wanted.order || (*order == wanted.order && *terms == wanted.terms);
         holds.then_some(known.usage)
@@ -200,6 +209,16 @@ impl DirectorySnapshot {
             return Err(TokenAccountError::OfKey(account.clone()));
         }
         self.tokens.insert(tree, most, wanted, now)
+    }
+
+    /// True if an account that came with a token may spend by the terms that it is known with.
+    pub(super) fn is_token_announced(&self, account: &AccountId) -> bool {
+        self.tokens.known(account).is_some_and(|known| known.is_announced)
+    }
+
+    /// The listener has been told of an account's terms.
+    pub(super) fn mark_token_announced(&self, account: &AccountId) {
+        self.tokens.mark_announced(account);
     }
 
     /// The tree of tokens' accounts that an account stands in, if any.

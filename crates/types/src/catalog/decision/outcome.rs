@@ -14,7 +14,7 @@ use super::usage::{ChoiceUsage, SolutionStopReason, ThinkingStopReason};
 pub struct DecisionOutcome {
     /// When it was settled.
     pub at: Timestamp,
-    /// How it ended: `finished`, `failed` or `hung_up`.
+    /// How it ended: `finished`, `emptied` (nothing passed of what the model wrote), `failed` or `hung_up`.
     pub ended: Arc<str>,
     /// What failed, in one word, where it failed.
     pub error: Option<Arc<str>>,

@@ -24,7 +24,7 @@ pub enum ThinkingStopReason {
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum SolutionStopReason {
-    /// It did not begin, or was broken off.
+    /// It did not begin, was broken off, or nothing of it passed.
     #[default]
     None,
     /// The model was done.
