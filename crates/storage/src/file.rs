@@ -44,6 +44,22 @@ impl DatabaseLock {
     }
 }
 
+/// The lock of a database that somebody may keep; none where nobody ever did.
+///
+/// # Errors
+/// When another process keeps it.
+#[cfg(feature = "postgres")]
+pub(super) fn lock_existing(database: &Path) -> Result<Option<File>, StorageError> {
+    let Ok(file) = database.canonicalize().and_then(|path| File::open(beside(&path))) else {
+        return Ok(None);
+    };
+    match file.try_lock() {
+        Err(TryLockError::WouldBlock) => Err(StorageError::InUse(database.to_owned())),
+        // Where locks cannot be taken, no gateway runs.
+        _ => Ok(Some(file)),
+    }
+}
+
 fn beside(database: &Path) -> PathBuf {
     with_ending(database, ".lock")
 }

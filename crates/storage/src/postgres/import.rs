@@ -15,7 +15,9 @@ use crate::{PostgresSettings, StorageError, VerifyReport};
 use super::archive::PostgresArchive;
 use super::database;
 use super::imported_tables::{CellKind, ImportedTable, RESERVATIONS, TABLES};
+use super::restore::is_occupied;
 use super::text::clean;
+use super::verify::verify;
 
 /// Rows go into the database in pieces of so many, or of so many bytes.
 const ROWS_MAX: usize = 1000;
@@ -29,39 +31,62 @@ const NEXT_NUMBER: &str = "\
     SELECT setval(pg_get_serial_sequence('resolutions', 'number'), coalesce(max(number), 1), max(number) IS NOT NULL) \
     FROM resolutions";
 
-/// Copies everything from a verified copy of the file into an empty database, and verifies it there.
+/// Nothing is in these before the first gateway has started.
+const HAS_NO_ROWS: &str = "\
+    SELECT NOT EXISTS (SELECT 1 FROM replicas) AND NOT EXISTS (SELECT 1 FROM reservations) \
+       AND NOT EXISTS (SELECT 1 FROM keys) AND NOT EXISTS (SELECT 1 FROM admin_changes)";
+
+/// Copies everything from a verified copy of the file into an empty database, and verifies it there before it is committed. Returns where
+/// that is, and what verifying it came to. An attempt that fails may leave our tables there, without a row; another one takes them.
 ///
 /// # Errors
-/// When the file's books are wrong, or a row cannot be copied, or the books are others afterwards.
+/// When the database is not empty, a gateway uses the file, its books are wrong, or a row cannot be copied.
 pub(super) async fn import(
     file: &Path,
     settings: &PostgresSettings,
-    target: &mut PostgresArchive,
-) -> Result<VerifyReport, StorageError> {
+) -> Result<(String, VerifyReport), StorageError> {
     let mut copy = VerifiedCopy::of(file).await?;
+    let mut target = PostgresArchive::open_any(settings).await?;
+    let place = target.address().place.clone();
+    if is_occupied(&mut target).await? && !has_empty_books(&mut target).await {
+        return Err(StorageError::NotEmpty(place));
+    }
     drop(database::Postgres::open(settings).await?);
-    let has_open = copy.report().open > 0;
-    let copied = copy_books(copy.connection(), target.connection(), has_open).await;
-    copied.map_err(|source| StorageError::Import { path: file.to_owned(), source })?;
-    let report = PostgresArchive::open(settings).await?.verify().await?;
-    let first = match report.differences.first() {
-        Some(first) => first.clone(),
-        None if report == *copy.report() => return Ok(report),
-        None => "the copy has other sums than the file".to_owned(),
-    };
-    Err(StorageError::Wrong { path: file.to_owned(), first, found: report.found.max(1) })
+    let expected = copy.report().clone();
+    let copied = copy_books(&expected, copy.connection(), target.connection()).await;
+    match copied.map_err(|source| StorageError::Import { path: file.to_owned(), source })? {
+        Copied::Right => Ok((place, expected)),
+        Copied::NotEmpty => Err(StorageError::NotEmpty(place)),
+        Copied::Wrong { first, found } => Err(StorageError::Wrong { path: file.to_owned(), first, found }),
+    }
 }
 
-/// Everything in one transaction.
+/// Whether our tables are there, all of them, and no gateway ever wrote to them.
+async fn has_empty_books(target: &mut PostgresArchive) -> bool {
+    sqlx::query_scalar(HAS_NO_ROWS).fetch_one(target.connection()).await.unwrap_or(false)
+}
+
+/// What copying came to. All but the first leave the database as it was.
+enum Copied {
+    Right,
+    NotEmpty,
+    Wrong { first: String, found: usize },
+}
+
+/// Everything in one transaction, in which no gateway can begin.
 async fn copy_books(
+    expected: &VerifyReport,
     source: &mut SqliteConnection,
     target: &mut PgConnection,
-    has_open: bool,
-) -> Result<(), sqlx::Error> {
+) -> Result<Copied, sqlx::Error> {
     let mut target = target.begin().await?;
+    sqlx::query("LOCK TABLE replicas IN ACCESS EXCLUSIVE MODE").execute(&mut *target).await?;
+    if !sqlx::query_scalar::<_, bool>(HAS_NO_ROWS).fetch_one(&mut *target).await? {
+        return Ok(Copied::NotEmpty);
+    }
     let resolved = sql(" WHERE id NOT IN (SELECT reservation FROM open_reservations)", &[]);
     copy_rows(&RESERVATIONS, &resolved, None, source, &mut target).await?;
-    if has_open {
+    if expected.open > 0 {
         let epoch: i64 = sqlx::query_scalar(DEAD_REPLICA).fetch_one(&mut *target).await?;
         let open = sql(" WHERE id IN (SELECT reservation FROM open_reservations)", &[]);
         copy_rows(&RESERVATIONS, &open, Some(epoch), source, &mut target).await?;
@@ -71,7 +96,16 @@ async fn copy_books(
     }
     copy_heads(source, &mut target).await?;
     sqlx::query(NEXT_NUMBER).execute(&mut *target).await?;
-    target.commit().await
+    // Or the first gateway would plan its statements without knowing how many rows there are.
+    sqlx::query("ANALYZE").execute(&mut *target).await?;
+    let report = verify(&mut target).await?;
+    if report != *expected {
+        let first = report.differences.first().cloned();
+        let first = first.unwrap_or_else(|| "the copy has other sums than the file".to_owned());
+        return Ok(Copied::Wrong { first, found: report.found.max(1) });
+    }
+    target.commit().await?;
+    Ok(Copied::Right)
 }
 
 /// The tables of one row, which the new database has already.

@@ -13,14 +13,18 @@ use super::tools::PostgresTool;
 
 /// Whether there is anything in our schema.
 const IS_OCCUPIED: &str = "\
-    SELECT EXISTS (SELECT 1 FROM pg_class WHERE relnamespace = to_regnamespace(current_schema()) \
-                                            AND relkind IN ('r', 'p', 'v', 'm', 'f', 'S'))";
+    SELECT EXISTS (SELECT 1 FROM pg_class c WHERE relnamespace = to_regnamespace(current_schema()) \
+                      AND relkind IN ('r', 'p', 'v', 'm', 'f', 'S') \
+                      AND NOT EXISTS (SELECT 1 FROM pg_depend d WHERE d.objid = c.oid AND d.deptype = 'e')) \
+        OR EXISTS (SELECT 1 FROM pg_proc p WHERE p.pronamespace = to_regnamespace(current_schema()) \
+                      AND NOT EXISTS (SELECT 1 FROM pg_depend d WHERE d.objid = p.oid AND d.deptype = 'e'))";
 
 /// Everything that was put into our schema, which was empty before; what belongs to an extension was there.
 const EMPTY: &str = "\
     DO $$ DECLARE one TEXT; BEGIN \
-        FOR one IN SELECT oid::regclass::text FROM pg_class \
-                   WHERE relnamespace = to_regnamespace(current_schema()) AND relkind IN ('r', 'p') LOOP \
+        FOR one IN SELECT oid::regclass::text FROM pg_class c \
+                   WHERE relnamespace = to_regnamespace(current_schema()) AND relkind IN ('r', 'p') \
+                     AND NOT EXISTS (SELECT 1 FROM pg_depend d WHERE d.objid = c.oid AND d.deptype = 'e') LOOP \
             EXECUTE 'DROP TABLE IF EXISTS ' || one || ' CASCADE'; \
         END LOOP; \
         FOR one IN SELECT p.oid::regprocedure::text FROM pg_proc p \
@@ -39,21 +43,26 @@ pub(crate) async fn restore(
     backup: &Path,
     settings: &PostgresSettings,
 ) -> Result<(String, VerifyReport), StorageError> {
+    if is_sqlite(backup) {
+        return import(backup, settings).await;
+    }
     let mut target = PostgresArchive::open_any(settings).await?;
-    let is_taken = sqlx::query_scalar(IS_OCCUPIED).fetch_one(target.connection()).await;
-    if is_taken.map_err(|source| target.read_error(source))? {
+    if is_occupied(&mut target).await? {
         return Err(StorageError::NotEmpty(target.address().place.clone()));
     }
-    let put = if is_sqlite(backup) {
-        import(backup, settings, &mut target).await
-    } else {
-        unpacked(backup, settings, &mut target).await
-    };
-    if put.is_err() {
+    unpack(backup, &mut target).await?;
+    let checked = checked(backup, settings, &mut target).await;
+    if checked.is_err() {
         let emptied = sqlx::raw_sql(EMPTY).execute(target.connection()).await;
         emptied.map_err(|source| target.read_error(source))?;
     }
-    Ok((target.address().place.clone(), put?))
+    Ok((target.address().place.clone(), checked?))
+}
+
+/// Whether there is anything in our schema but what belongs to an extension.
+pub(super) async fn is_occupied(target: &mut PostgresArchive) -> Result<bool, StorageError> {
+    let is_occupied = sqlx::query_scalar(IS_OCCUPIED).fetch_one(target.connection()).await;
+    is_occupied.map_err(|source| target.read_error(source))
 }
 
 /// Whether it begins as a `SQLite` file does (<https://www.sqlite.org/fileformat.html>, section 1.3).
@@ -64,11 +73,7 @@ fn is_sqlite(backup: &Path) -> bool {
 }
 
 /// What `pg_dump` wrote, by `pg_restore`.
-async fn unpacked(
-    backup: &Path,
-    settings: &PostgresSettings,
-    target: &mut PostgresArchive,
-) -> Result<VerifyReport, StorageError> {
+async fn unpack(backup: &Path, target: &mut PostgresArchive) -> Result<(), StorageError> {
     let (schema, version) = target.home().await?;
     PostgresTool::Restore.check(target.address(), version).await?;
     let arguments = vec![
@@ -81,8 +86,7 @@ async fn unpacked(
         format!("--schema={schema}").into(),
         backup.into(),
     ];
-    PostgresTool::Restore.run(target.address(), arguments, None).await?;
-    checked(backup, settings, target).await
+    PostgresTool::Restore.run(target.address(), arguments, None).await
 }
 
 /// Brings the tables to this version, and verifies that the books are right.

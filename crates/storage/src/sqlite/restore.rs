@@ -1,5 +1,7 @@
 //! Putting a backup in the place of a database.
 
+#[cfg(feature = "postgres")]
+use std::fs::File;
 use std::path::{Path, PathBuf};
 
 #[cfg(feature = "postgres")]
@@ -7,6 +9,8 @@ use sqlx::SqliteConnection;
 
 #[cfg(feature = "postgres")]
 use crate::Synchronous;
+#[cfg(feature = "postgres")]
+use crate::file::lock_existing;
 use crate::file::{DatabaseLock, sync, with_ending};
 use crate::{SqliteSettings, StorageError, VerifyReport};
 use stint_types::units::Timestamp;
@@ -67,13 +71,15 @@ async fn checked(
     }
 }
 
-/// A copy of a backup with the tables of this version, whose books are right. It stands beside the backup, and is removed again.
+/// A copy of a file with the tables of this version, whose books are right. It stands beside the file, which no gateway may write
+/// meanwhile, and is removed again.
 #[cfg(feature = "postgres")]
 #[derive(Debug)]
 pub(crate) struct VerifiedCopy {
     archive: SqliteArchive,
     report: VerifyReport,
     path: PathBuf,
+    _lock: Option<File>,
 }
 
 #[cfg(feature = "postgres")]
@@ -81,17 +87,17 @@ impl VerifiedCopy {
     /// Makes one.
     ///
     /// # Errors
-    /// When the backup is wrong, or there is no room beside it.
+    /// When a gateway uses the file, or it is wrong, or there is no room beside it.
     pub(crate) async fn of(backup: &Path) -> Result<VerifiedCopy, StorageError> {
-        let path = with_ending(backup, ".importing");
-        remove(&path);
+        let lock = lock_existing(backup)?;
+        let path = with_ending(backup, &format!(".importing-{}", std::process::id()));
         let settings = SqliteSettings { path: path.clone(), synchronous: Synchronous::Normal };
         let made = async {
             let report = checked(backup, &path, &settings).await?;
             Ok((SqliteArchive::open(&path).await?, report))
         };
         match made.await {
-            Ok((archive, report)) => Ok(VerifiedCopy { archive, report, path }),
+            Ok((archive, report)) => Ok(VerifiedCopy { archive, report, path, _lock: lock }),
             Err(error) => {
                 remove(&path);
                 Err(error)
