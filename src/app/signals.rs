@@ -7,71 +7,58 @@ use std::io;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 
 /// SIGHUP, which does not kill from here on.
-#[cfg(unix)]
-pub(super) struct ReloadSignals(Signal);
+pub(super) struct ReloadSignals {
+    #[cfg(unix)]
+    hangup: Signal,
+}
 
-#[cfg(unix)]
 impl ReloadSignals {
     pub(super) fn new() -> io::Result<ReloadSignals> {
-        signal(SignalKind::hangup()).map(ReloadSignals)
+        Ok(ReloadSignals {
+            #[cfg(unix)]
+            hangup: signal(SignalKind::hangup())?,
+        })
     }
 
     /// The next one; nothing if there will be none.
+    #[cfg(unix)]
     pub(super) async fn next(&mut self) -> Option<()> {
-        self.0.recv().await
+        self.hangup.recv().await
+    }
+
+    #[cfg(not(unix))]
+    pub(super) async fn next(&mut self) -> Option<()> {
+        None
     }
 }
 
 /// SIGTERM and SIGINT, which do not kill from here on.
-#[cfg(unix)]
 pub(super) struct ShutdownSignals {
+    #[cfg(unix)]
     term: Signal,
+    #[cfg(unix)]
     interrupt: Signal,
 }
 
-#[cfg(unix)]
 impl ShutdownSignals {
     pub(super) fn new() -> io::Result<ShutdownSignals> {
         Ok(ShutdownSignals {
+            #[cfg(unix)]
             term: signal(SignalKind::terminate())?,
+            #[cfg(unix)]
             interrupt: signal(SignalKind::interrupt())?,
         })
     }
 
+    #[cfg(unix)]
     pub(super) async fn next(&mut self) {
         tokio::select! {
             _ = self.term.recv() => {}
             _ = self.interrupt.recv() => {}
         }
     }
-}
 
-/// There is none.
-#[cfg(not(unix))]
-pub(super) struct ReloadSignals;
-
-#[cfg(not(unix))]
-impl ReloadSignals {
-    pub(super) fn new() -> io::Result<ReloadSignals> {
-        Ok(ReloadSignals)
-    }
-
-    /// There will be none.
-    pub(super) async fn next(&mut self) -> Option<()> {
-        None
-    }
-}
-
-/// Ctrl-C.
-#[cfg(not(unix))]
-pub(super) struct ShutdownSignals;
-
-#[cfg(not(unix))]
-impl ShutdownSignals {
-    pub(super) fn new() -> io::Result<ShutdownSignals> {
-        Ok(ShutdownSignals)
-    }
-
+    #[cfg(not(unix))]
     pub(super) async fn next(&mut self) {
         if tokio::signal::ctrl_c().await.is_err() {
             // It cannot be listened to, so nothing comes.

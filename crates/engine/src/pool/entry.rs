@@ -30,7 +30,7 @@ pub struct EngineTotals {
 
 /// How a model stands.
 #[derive(Debug)]
-pub(super) enum Stage {
+pub(super) enum LoadStage {
     Unloaded,
     Loading {
         since: Instant,
@@ -48,7 +48,7 @@ pub(super) enum Stage {
 pub(super) struct Entry {
     pub(super) spec: Arc<EngineSpec>,
     pub(super) residency: Residency,
-    pub(super) stage: Stage,
+    pub(super) stage: LoadStage,
     /// Requests that use it.
     pub(super) leases: usize,
     /// Requests that wait for it, and since when some do.
@@ -72,7 +72,7 @@ impl Entry {
     pub(super) fn new(spec: Arc<EngineSpec>, residency: Residency, now: Instant) -> Self {
         Entry {
             residency,
-            stage: Stage::Unloaded,
+            stage: LoadStage::Unloaded,
             leases: 0,
             waiters: 0,
             wanted_since: None,
@@ -90,19 +90,19 @@ impl Entry {
 
     /// Whether it has memory.
     pub(super) fn has_memory(&self) -> bool {
-        matches!(self.stage, Stage::Loading { .. } | Stage::Loaded(_) | Stage::Leaving)
+        matches!(self.stage, LoadStage::Loading { .. } | LoadStage::Loaded(_) | LoadStage::Leaving)
     }
 
     /// The engine that takes requests.
     pub(super) fn open_engine(&self) -> Option<&SupervisedEngine> {
         match &self.stage {
-            Stage::Loaded(engine) if !self.is_yielding => Some(engine),
+            LoadStage::Loaded(engine) if !self.is_yielding => Some(engine),
             _ => None,
         }
     }
 
     pub(super) fn engine(&self) -> Option<&SupervisedEngine> {
-        if let Stage::Loaded(engine) = &self.stage { Some(engine) } else { None }
+        if let LoadStage::Loaded(engine) = &self.stage { Some(engine) } else { None }
     }
 
     /// When it is to be let go, where nobody uses it.
@@ -135,7 +135,7 @@ impl Entry {
         now: Instant,
     ) -> EngineEvent {
         let took = match self.stage {
-            Stage::Loading { since } => now.saturating_duration_since(since),
+            LoadStage::Loading { since } => now.saturating_duration_since(since),
             _ => Duration::ZERO,
         };
         self.last_used = now;
@@ -151,22 +151,22 @@ impl Entry {
                     device: engine.device().clone(),
                     memory: engine.memory_bytes(),
                 };
-                self.stage = Stage::Loaded(engine);
+                self.stage = LoadStage::Loaded(engine);
                 event
             }
             Err(error) => {
                 self.totals.failed_loads += 1;
                 let wait = self.policy.next_wait(Duration::ZERO);
-                self.stage = Stage::Failed { error: error.clone(), until: now + wait };
+                self.stage = LoadStage::Failed { error: error.clone(), until: now + wait };
                 EngineEvent::LoadFailed { error, wait }
             }
         }
     }
 
     /// Takes its engine out, to be stopped.
-    pub(super) fn take_engine(&mut self, next: Stage) -> Option<SupervisedEngine> {
+    pub(super) fn take_engine(&mut self, next: LoadStage) -> Option<SupervisedEngine> {
         match std::mem::replace(&mut self.stage, next) {
-            Stage::Loaded(engine) => {
+            LoadStage::Loaded(engine) => {
                 self.before += engine.load().counts;
                 add_restarts(&mut self.totals, &engine);
                 Some(engine)

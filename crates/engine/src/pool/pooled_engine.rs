@@ -14,7 +14,7 @@ use crate::supervised::{EngineListener, SupervisedEngine};
 use crate::worker_thread::WorkerThread;
 
 use super::engine_spec::{EngineSpec, Residency};
-use super::entry::{EngineTotals, Entry, Stage};
+use super::entry::{EngineTotals, Entry, LoadStage};
 use super::keeper::{finish_load, keep, let_go};
 use super::lease::{EngineLease, Membership};
 use super::lease_refusal::LeaseRefusal;
@@ -77,7 +77,7 @@ impl EnginePool {
     pub fn stop(&self) {
         let mut state = self.0.lock();
         state.is_stopping = true;
-        let take = |entry: &mut Entry| entry.take_engine(Stage::Unloaded);
+        let take = |entry: &mut Entry| entry.take_engine(LoadStage::Unloaded);
         let engines: Vec<SupervisedEngine> = state.entries.values_mut().filter_map(take).collect();
         let keeper = state.keeper.take();
         drop(state);
@@ -241,21 +241,21 @@ impl PooledEngine {
             return Some(stopped);
         };
         match &entry.stage {
-            Stage::Loaded(engine) => {
+            LoadStage::Loaded(engine) => {
                 let EngineOutage { cause, retry_in } = engine.outage()?;
                 Some(PooledOutage {
                     reason: cause.map_or(stopped.reason, FailureCause::for_caller),
                     retry_in,
                 })
             }
-            Stage::Failed { until, .. } => {
+            LoadStage::Failed { until, .. } => {
                 let left = until.checked_duration_since(Instant::now())?;
                 Some(PooledOutage {
                     reason: "it could not be loaded; it is tried again",
                     retry_in: Some(left),
                 })
             }
-            Stage::Unloaded | Stage::Loading { .. } | Stage::Leaving => None,
+            LoadStage::Unloaded | LoadStage::Loading { .. } | LoadStage::Leaving => None,
         }
     }
 

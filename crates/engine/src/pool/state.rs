@@ -9,7 +9,7 @@ use crate::supervised::SupervisedEngine;
 use crate::worker_thread::WorkerThread;
 
 use super::engine_spec::{EngineSpec, Residency};
-use super::entry::{Entry, Stage};
+use super::entry::{Entry, LoadStage};
 use super::lease_refusal::LeaseRefusal;
 use super::room::{Hold, ModelId, Occupant, Room, find_room};
 
@@ -75,7 +75,7 @@ impl PoolState {
             return Some(Err(LeaseRefusal::Stopped));
         }
         let Some(entry) = self.entries.get_mut(&id) else { return Some(Err(LeaseRefusal::Stopped)) };
-        if let Stage::Failed { error, until } = &entry.stage
+        if let LoadStage::Failed { error, until } = &entry.stage
             && now < *until
         {
             let retry_in = until.saturating_duration_since(now);
@@ -153,10 +153,10 @@ impl PoolState {
 
     /// The model that requests have waited for longest. Nobody overtakes: a large one would never find enough room.
     fn first_wanted(&self, now: Instant) -> Option<ModelId> {
-        let can_load = |stage: &Stage| match stage {
-            Stage::Unloaded => true,
-            Stage::Failed { until, .. } => *until <= now,
-            Stage::Loading { .. } | Stage::Loaded(_) | Stage::Leaving => false,
+        let can_load = |stage: &LoadStage| match stage {
+            LoadStage::Unloaded => true,
+            LoadStage::Failed { until, .. } => *until <= now,
+            LoadStage::Loading { .. } | LoadStage::Loaded(_) | LoadStage::Leaving => false,
         };
         let wanted = self.entries.iter().filter(|(_, entry)| entry.waiters > 0 && can_load(&entry.stage));
         wanted.min_by_key(|(_, entry)| entry.wanted_since).map(|(id, _)| *id)
@@ -175,9 +175,9 @@ impl PoolState {
         let others = self.entries.iter().filter(|(_, entry)| entry.has_memory());
         let of = |(id, entry): (&ModelId, &Entry)| {
             let hold = match entry.stage {
-                Stage::Loaded(_) if entry.residency.is_permanent() => Hold::Fixed,
-                Stage::Loaded(_) if entry.leases > 0 => Hold::Busy(entry.last_used),
-                Stage::Loaded(_) => Hold::Idle(entry.last_used),
+                LoadStage::Loaded(_) if entry.residency.is_permanent() => Hold::Fixed,
+                LoadStage::Loaded(_) if entry.leases > 0 => Hold::Busy(entry.last_used),
+                LoadStage::Loaded(_) => Hold::Idle(entry.last_used),
                 _ => Hold::Busy(entry.last_used),
             };
             Occupant { id: *id, bytes: entry.spec.size.memory, hold }
@@ -223,14 +223,14 @@ impl PoolState {
     /// Counts a model's memory, which is about to be loaded.
     pub(super) fn start_loading(&mut self, id: ModelId, now: Instant) -> Option<Arc<EngineSpec>> {
         let entry = self.entries.get_mut(&id)?;
-        entry.stage = Stage::Loading { since: now };
+        entry.stage = LoadStage::Loading { since: now };
         Some(entry.spec.clone())
     }
 
     /// Takes the engine of a model that nobody uses.
     pub(super) fn let_go(&mut self, id: ModelId, reason: UnloadReason) -> Option<Work> {
         let entry = self.entries.get_mut(&id).filter(|entry| entry.leases == 0)?;
-        let engine = entry.take_engine(Stage::Leaving)?;
+        let engine = entry.take_engine(LoadStage::Leaving)?;
         if let Some((_, count)) =
             UnloadReason::ALL.iter().zip(&mut entry.totals.unloads).find(|(known, _)| **known == reason)
         {
@@ -242,7 +242,7 @@ impl PoolState {
     /// Its memory is free.
     pub(super) fn finish_leaving(&mut self, id: ModelId) {
         if let Some(entry) = self.entries.get_mut(&id) {
-            entry.stage = Stage::Unloaded;
+            entry.stage = LoadStage::Unloaded;
             entry.is_yielding = false;
         }
     }
@@ -282,16 +282,16 @@ impl PoolState {
         let Some(entry) = self.entries.get(&id) else { return Duration::ZERO };
         let own = entry.load_time.expected();
         let wait = match &entry.stage {
-            Stage::Loaded(_) if !entry.is_yielding => return Duration::ZERO,
-            Stage::Loading { since } => return own.saturating_sub(now.saturating_duration_since(*since)),
-            Stage::Failed { until, .. } => own + until.saturating_duration_since(now),
-            Stage::Loaded(_) | Stage::Unloaded | Stage::Leaving => own,
+            LoadStage::Loaded(_) if !entry.is_yielding => return Duration::ZERO,
+            LoadStage::Loading { since } => return own.saturating_sub(now.saturating_duration_since(*since)),
+            LoadStage::Failed { until, .. } => own + until.saturating_duration_since(now),
+            LoadStage::Loaded(_) | LoadStage::Unloaded | LoadStage::Leaving => own,
         };
         let since = entry.wanted_since;
         let ahead = self.entries.iter().filter(|(other, entry)| {
             let waits_longer =
                 entry.wanted_since.is_some_and(|other| since.is_none_or(|since| other < since));
-            **other != id && (waits_longer || matches!(entry.stage, Stage::Loading { .. }))
+            **other != id && (waits_longer || matches!(entry.stage, LoadStage::Loading { .. }))
         });
         let ahead: Duration = ahead.map(|(_, entry)| entry.load_time.expected()).sum();
         // Those in the way go on for as long as its loading takes, and then with what they have begun.
