@@ -210,7 +210,13 @@ fn of_the_kimi_k2_models_some_think() {
     for name in ["kimi-k2-thinking", "kimi-k2-thinking-turbo", "kimi-k2.5", "kimi-k2.6", "kimi-k2.7-code"] {
         assert!(thinks(name), "{name}");
     }
-    for name in ["kimi-k2", "kimi-k2-instruct", "kimi-k2-instruct-0905", "kimi-k2-0711-preview", "kimi-k2-turbo-preview"] {
+    for name in [
+        "kimi-k2",
+        "kimi-k2-instruct",
+        "kimi-k2-instruct-0905",
+        "kimi-k2-0711-preview",
+        "kimi-k2-turbo-preview",
+    ] {
         assert!(!thinks(name), "{name}");
     }
 }
