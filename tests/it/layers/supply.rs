@@ -110,7 +110,7 @@ fn tools_are_pinned() -> io::Result<()> {
     Ok(())
 }
 
-/// SC-04: what runs on the machine of whoever builds is a list that a change shows. STINT_UPDATE=1 writes it anew; look at what is new.
+/// SC-04: what runs on the machine of whoever builds is a list that a change shows. `STINT_UPDATE=1` writes it anew; look at what is new.
 #[test]
 fn what_runs_at_build_time_is_listed() {
     let output = Command::new(env!("CARGO"))
