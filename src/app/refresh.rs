@@ -5,6 +5,7 @@ use tokio::runtime::Handle;
 use stint_ledger::{AccountId, Ledger, RequestScope};
 use stint_types::metrics::{Metrics, ServerMetrics};
 
+use super::log;
 use super::model_registry::ModelRegistry;
 
 /// Sets all of them.
@@ -21,6 +22,8 @@ pub(super) fn refresh(metrics: &Metrics, ledger: &Ledger, accounts: &[AccountId]
             metrics.money.left.with_label_values(&[account.as_str()]).set(left);
         }
     }
+    let lost = &metrics.server.log_lines_dropped;
+    lost.inc_by(log::dropped().saturating_sub(lost.get()));
     refresh_runtime(&metrics.server);
     registry.engines().for_each(|engine| engine.refresh(metrics));
 }

@@ -30,7 +30,7 @@ pub(super) fn serve(file: Option<&Path>) -> VerbResult {
     // SIGHUP asks for a reload. From here on it does not kill the process.
     let hangups = runtime.block_on(async { ReloadSignals::new() }).map_err(BuildError::Signals)?;
     let settings = config::load(file, &config::environment)?;
-    let log = log::start(&settings.log);
+    let (log, logged) = log::start(&settings.log)?;
     settings.warnings.iter().for_each(|warning| tracing::warn!("{warning}"));
     if let Some(notice) = auto_trials::notice(&settings.catalog) {
         tracing::info!("{notice}");
@@ -42,6 +42,7 @@ pub(super) fn serve(file: Option<&Path>) -> VerbResult {
     };
     let ended = runtime.block_on(run(settings, source, hangups));
     runtime.shutdown_timeout(RUNTIME_SHUTDOWN_TIMEOUT);
+    logged.flush();
     Ok(if ended? { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
 

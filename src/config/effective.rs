@@ -188,6 +188,7 @@ mod tests {
         assert!(!format!("{found:?}").contains("abcdef"));
     }
 
+    /// CF-06: what `stint config show` prints.
     #[test]
     fn of_addresses_nothing_is_shown_that_may_be_secret() {
         let text = "[alerts]\nwebhook = 'https://u:pw@hooks.example/services/T0/SECRET?k=SECRET'\n\

@@ -123,6 +123,7 @@ mod tests {
         assert!(problem.message().contains(message), "{}", problem.message());
     }
 
+    /// IN-06: depth, numbers, halves of characters and words that JSON has not.
     #[test]
     fn what_is_not_one_plain_object_is_refused_with_the_reason() {
         check("", "EOF");
@@ -130,6 +131,8 @@ mod tests {
         check(r#"{"a":1,"b":{"c":1,"c":2}}"#, "\"c\" is there twice");
         check(r#"{"a":1e400}"#, "number out of range");
         check("{} x", "trailing characters");
+        check(r#"{"a":"\ud800"}"#, "end of hex escape");
+        check(r#"{"a":NaN}"#, "expected value");
         check(&format!("{{\"a\":{}", "[".repeat(200_000)), "recursion limit");
     }
 

@@ -255,6 +255,7 @@ mod tests {
         assert_eq!(read(&body), Ok(["min_p", "min_tokens", "surprise"].map(str::to_owned).to_vec()));
     }
 
+    /// IN-08: members that lead elsewhere are obeyed by nobody.
     #[test]
     fn what_bills_routes_or_reaches_elsewhere_is_refused_by_name() {
         for (name, value) in [
@@ -294,6 +295,7 @@ mod tests {
         }
     }
 
+    /// IN-08: what is carried for an upstream is bounded.
     #[test]
     fn what_is_carried_has_bounds() {
         let deep = (0..40).fold(json!(1), |inner, _| json!([inner]));

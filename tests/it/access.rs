@@ -147,7 +147,7 @@ async fn the_admin_api_is_on_its_own_listener_alone() {
     assert_eq!(ask(&managed.admin, TOKEN, "PUT", "/admin/keys").await.status, 405);
 }
 
-/// AU-06: whatever is not a key is answered alike, at once, on both listeners; where there is none, that is said.
+/// AU-06, IN-04: whatever is not a key is answered alike, at once, on both listeners; where there is none, that is said.
 #[tokio::test]
 async fn bad_credentials_are_all_refused_alike() {
     let (managed, process, user, admin) = managed().await;

@@ -1,5 +1,7 @@
 //! The log of requests: a line for each, at its end.
 
+mod blocked;
+
 use std::time::Duration;
 
 use serde_json::{Value, json};
@@ -40,6 +42,7 @@ async fn lines(process: &Process, count: usize) -> Vec<Value> {
     lines.iter().map(|line| serde_json::from_str(line).unwrap_or_else(|_| line.as_str().into())).collect()
 }
 
+/// AU-19, OB-01: one line for each request, and no word of its prompt.
 #[tokio::test]
 async fn every_answer_has_its_line_with_whose_it_was_and_what_it_took() {
     let process = Folder::new(&keyed("[log]\nformat = \"json\"")).serve();

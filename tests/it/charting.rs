@@ -106,6 +106,7 @@ fn check_configuration(objects: &[Value]) {
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
 }
 
+/// SC-10: the container has no right that it does not use.
 #[test]
 fn one_gateway_keeps_its_books_on_a_volume() {
     let (_, objects) = rendered("{}").unwrap();

@@ -1,5 +1,6 @@
 //! What people read: links lead somewhere, examples do what they say, and sentences are short.
 
+mod cases;
 mod commands;
 mod configurations;
 mod links;

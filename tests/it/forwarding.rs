@@ -113,7 +113,7 @@ async fn a_callers_headers_stay_here_and_the_providers_key_is_ours() {
     }
 }
 
-/// AU-10: nobody here fetches an address, opens a path or runs anything because a caller names it: addresses go to the
+/// AU-10, IN-08, IN-13, IN-17: nobody here fetches an address, opens a path or runs anything because a caller names it: addresses go to the
 /// model's upstream as text, and everything else is refused.
 #[tokio::test]
 async fn nothing_that_a_caller_names_is_fetched_or_opened() {
@@ -151,4 +151,49 @@ async fn nothing_that_a_caller_names_is_fetched_or_opened() {
     }
     tokio::time::sleep(Duration::from_millis(50)).await;
     assert!(caught.lock().unwrap().is_empty() && heard.lock().unwrap().is_empty());
+}
+
+/// IN-24, IN-25: what is a template, a command, a path or a variable elsewhere is text here, and reaches the model as it is.
+#[tokio::test]
+async fn what_looks_like_a_template_or_a_path_stays_as_it_is() {
+    let (base, heard) = listening();
+    let (_folder, process) = serve(&base, "");
+    for text in [
+        "{{7*7}}",
+        "${HOME}",
+        "$HOME",
+        "<%= 7*7 %>",
+        "#{7*7}",
+        "{% include '/etc/passwd' %}",
+        "%s%n%x {} {0}",
+        "$(touch canary)",
+        "`id`; rm -rf . | cat && true",
+        "../../etc/passwd",
+        "file:///etc/passwd",
+        "env:OPENAI_API_KEY",
+        "os.environ/OPENAI_API_KEY",
+        "@/etc/passwd",
+    ] {
+        let tool = json!({ "type": "function", "function": { "name": "f", "description": text, "parameters": {
+            "type": "object", "properties": { text: { "type": "string", "enum": [text] } } } } });
+        let mut body = question(&json!(text));
+        body["messages"] =
+            json!([{ "role": "system", "content": text }, { "role": "user", "content": text }]);
+        (body["stop"], body["tools"]) = (json!([text]), json!([tool]));
+        (body["user"], body["metadata"]) = (json!(text), json!({ "tag": text }));
+        process.ask("sk-test", &body).await.chunks();
+        let request = heard.lock().unwrap().pop().unwrap();
+        let sent: Value = serde_json::from_str(request.split_once("\r\n\r\n").unwrap().1).unwrap();
+        for message in sent["messages"].as_array().unwrap() {
+            assert!(message["content"].as_str().unwrap().starts_with(text), "{message}");
+        }
+        assert_eq!(sent["messages"].as_array().unwrap().last().unwrap()["content"], text);
+        assert_eq!((&sent["tools"], &sent["stop"]), (&body["tools"], &body["stop"]), "{text}");
+    }
+    let listed = process.get("sk-test", "/v1/models/%7B%7B7*7%7D%7D").await;
+    assert!(
+        listed.status == 404 && listed.text.contains("{{7*7}}") && !listed.text.contains("49"),
+        "{}",
+        listed.text
+    );
 }

@@ -35,7 +35,7 @@ fn error_of(answer: &str) -> Value {
     serde_json::from_str::<Value>(body).unwrap_or_else(|_| panic!("{answer:?}"))["error"].take()
 }
 
-/// 17.14: none of them reaches a handler, also where what is hidden in it is a request of its own.
+/// 17.14, IN-04: none of them reaches a handler, also where what is hidden in it is a request of its own.
 #[tokio::test]
 async fn a_body_whose_end_is_in_doubt_is_refused_and_the_connection_ended() {
     let rig = Rig::new(vec![answers()]).await;
@@ -105,7 +105,7 @@ async fn a_refusal_before_the_router_has_the_form_of_its_api() {
     assert_eq!(error_of(&other)["code"], json!("bad_framing"));
 }
 
-/// 17.14: a head has as many bytes and lines as the settings say, and not one more, however it is sent.
+/// 17.14, IN-03: a head has as many bytes and lines as the settings say, and not one more, however it is sent.
 #[tokio::test]
 async fn a_head_that_is_too_large_is_refused_at_the_very_byte() {
     let rig = Rig::with(vec![answers()], |knobs| {

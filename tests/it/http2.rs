@@ -156,6 +156,7 @@ async fn what_runs_comes_to_its_end_when_the_gateway_stops_and_nothing_new_begin
     assert!(text.contains("[DONE]"), "{text}");
 }
 
+/// IN-02, IN-03: the same bounds over HTTP/2.
 #[tokio::test]
 async fn heads_have_the_limits_that_they_have_over_http_1_1() {
     let world = world(&says(ScriptedReply::new().answers("3")), |http| {

@@ -3,6 +3,7 @@
 
 mod circles;
 mod paths;
+mod supply;
 mod words;
 
 use std::collections::BTreeMap;

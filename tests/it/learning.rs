@@ -518,6 +518,7 @@ async fn asking_the_same_again_says_something_of_the_first_answer() {
     assert_eq!(request(&world, ALICE, &second["id"]).await.good()["feedback"], json!([]));
 }
 
+/// AU-19: the decision log holds no words either.
 #[tokio::test]
 async fn the_decision_log_has_all_that_judging_needs_and_no_word_of_anybody() {
     let folder = tempfile::tempdir().unwrap();

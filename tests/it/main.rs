@@ -38,6 +38,7 @@ mod guessing;
 mod hanging_up;
 mod harness;
 mod heeding;
+mod hostile;
 mod http2;
 mod idempotency;
 mod incapable;

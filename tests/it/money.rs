@@ -137,6 +137,31 @@ async fn an_allowance_says_what_is_left() {
     assert_eq!(limit["reserved"], "0");
 }
 
+/// OB-07: the headers of an answer say of the tightest limit what the allowance says of it at that moment.
+#[tokio::test]
+async fn the_headers_of_an_answer_say_what_the_ledger_has() {
+    let script =
+        Arc::new(ScriptedBackend::always(ScriptedReply::new().thinks(1).answers("3")).reading(Tokens(75)));
+    let world = World::new(vec![(plain("m"), script)], vec![tenant("key", 1000).per_day(500)]).await;
+    let mut left = Vec::new();
+    for _ in 0..3 {
+        let answer = world.ask("sk-key", &pinned()).await;
+        answer.good();
+        world.settled().await;
+        let header = |name: &str| answer.headers[name].to_str().unwrap().to_owned();
+        let page = world.get("sk-key", "/v1/allowance").await.good();
+        let limits = page["limits"].as_array().unwrap();
+        let limit = limits.iter().find(|limit| limit["limit"] == "key money day").unwrap();
+        assert_eq!(header("x-ratelimit-name"), "key money day", "the one of which the least is left");
+        assert_eq!(limit["max"], header("x-ratelimit-limit").as_str());
+        assert_eq!(limit["left"], header("x-ratelimit-remaining").as_str());
+        assert_eq!(world.account("key").spent.money.to_string(), limit["spent"].as_str().unwrap());
+        left.push(header("x-ratelimit-remaining"));
+    }
+    left.dedup();
+    assert_eq!(left.len(), 3, "it becomes less: {left:?}");
+}
+
 #[tokio::test]
 async fn a_request_may_limit_its_own_cost() {
     let script =
@@ -151,7 +176,7 @@ async fn a_request_may_limit_its_own_cost() {
     assert_eq!((answer.status, &answer.error()["code"]), (400, &json!("budget_too_small")));
 }
 
-/// Of issue 17, item 4: the model bills 49,152 tokens for each image, and says so only afterwards.
+/// Of issue 17, item 4, and IN-15: the model bills 49,152 tokens for each image, and says so only afterwards.
 #[tokio::test]
 async fn six_images_are_refused_where_their_model_may_bill_more_for_them_than_is_left() {
     let seeing =

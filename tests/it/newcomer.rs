@@ -135,6 +135,7 @@ async fn a_client_other_than_a_browser_gets_one_line_with_the_apis_address() {
     assert_eq!(posted.status, 404);
 }
 
+/// OB-06: what a caller writes does not get into the first page as HTML.
 #[tokio::test]
 async fn a_host_that_is_no_name_does_not_get_into_the_page() {
     let process = Folder::new("").serve();

@@ -262,6 +262,7 @@ fn value(metrics: &str, series: &str) -> f64 {
     line.trim().parse().unwrap()
 }
 
+/// OB-02: callers, series and database agree.
 #[tokio::test]
 async fn prometheus_sees_what_the_ledger_has() {
     let folder = Folder::new(&keyed("{ money = \"0.0001\", per = \"total\" }"));

@@ -115,7 +115,7 @@ fn leave(all: Vec<Process>) {
     }
 }
 
-/// CR-09, OV-10: the database stops in the middle of everything. What holds a lease finishes; then keys with a budget are
+/// CR-09, OV-10, OB-04: the database stops in the middle of everything. What holds a lease finishes; then keys with a budget are
 /// refused at once, until the database is back and everything goes on by itself.
 #[tokio::test(flavor = "multi_thread")]
 async fn while_the_database_is_down_nothing_is_spent_and_afterwards_everything_goes_on() {

@@ -58,7 +58,7 @@ async fn half_open_connections_are_closed_while_others_are_served() {
     rig.ask(true).await.chunks();
 }
 
-/// OV-08: bodies that there is no room for are refused unread, and the room comes back.
+/// OV-08, IN-05: bodies that there is no room for are refused unread, and the room comes back.
 #[tokio::test]
 async fn bodies_share_a_bounded_room() {
     let slow = chunked().chunk(&event(&says("4"))).pause(600).chunk(&good(&["2"], 7, 2)).send("0\r\n\r\n");
@@ -157,7 +157,7 @@ async fn an_account_has_its_share_of_the_requests_in_flight_and_no_more() {
     }
 }
 
-/// A compressed body is named as what it is.
+/// IN-05: a compressed body is named as what it is.
 #[tokio::test]
 async fn a_compressed_body_is_refused_by_its_name() {
     let rig = Rig::new(vec![answers()]).await;
@@ -169,7 +169,7 @@ async fn a_compressed_body_is_refused_by_its_name() {
     );
 }
 
-/// OV-11: what strangers invent makes no new series.
+/// OV-11, IN-12: what strangers invent makes no new series.
 #[tokio::test]
 async fn invented_names_make_no_new_series() {
     let rig = Rig::new(vec![answers()]).await;
@@ -201,7 +201,7 @@ async fn invented_names_make_no_new_series() {
     assert_eq!(series().await, before);
 }
 
-/// An `Upgrade` to HTTP/2 is passed over: who wants it begins with its preface.
+/// IN-26: an `Upgrade` to HTTP/2 is passed over: who wants it begins with its preface.
 #[tokio::test]
 async fn an_upgrade_to_another_protocol_is_passed_over() {
     let rig = Rig::new(vec![answers()]).await;
@@ -342,7 +342,7 @@ async fn check_cut_off(client: &reqwest::Client, version: Version) {
     verified(&folder);
 }
 
-/// 17.5: a body of more values than anything that is asked has is refused, and those of embeddings may have more.
+/// 17.5, IN-06: a body of more values than anything that is asked has is refused, and those of embeddings may have more.
 #[tokio::test]
 async fn bodies_of_many_small_values_are_refused_before_they_take_their_memory() {
     let rig = Rig::new(vec![answers()]).await;

@@ -96,6 +96,7 @@ async fn listed_prices_hold_from_their_arrival_on_and_give_way_to_the_operators(
     assert!(folder.path().join("kept.toml").exists());
 }
 
+/// SC-09: a list that cannot be had stops no start.
 #[tokio::test(flavor = "multi_thread")]
 async fn what_was_kept_holds_where_the_list_is_not_to_be_had() {
     let upstream = Lister::start("0.000002");

@@ -65,6 +65,7 @@ async fn the_log_has_why_an_upstream_refused_and_no_word_of_a_prompt() {
     assert_eq!(process.lines("diary"), Vec::<String>::new());
 }
 
+/// AU-19: an upstream may quote a prompt, so its words are off unless asked for.
 #[tokio::test]
 async fn unless_the_operator_asks_for_an_upstreams_words_the_log_has_its_codes_alone() {
     let process = folder("").serve();

@@ -14,6 +14,7 @@ const PROBLEMS: u32 = 5;
 /// How many of them must be solved without a stated budget.
 const SOLVED_MIN: usize = 4;
 
+/// IN-22: the SDK raises the class that belongs to each status.
 #[tokio::test]
 async fn the_official_python_sdk_works_unchanged() {
     check_counts(PYTHON).await;

@@ -194,6 +194,7 @@ async fn where_an_authority_for_callers_is_named_each_must_show_a_certificate_of
     assert!(is_good, "{text}");
 }
 
+/// CF-12: a pair is changed without a restart.
 #[tokio::test]
 async fn a_changed_certificate_is_taken_while_it_serves_and_half_of_a_pair_is_not() {
     let secured = Secured::new("", "").await;
@@ -220,6 +221,7 @@ async fn a_changed_certificate_is_taken_while_it_serves_and_half_of_a_pair_is_no
     assert_eq!(client.get(format!("{}/healthz", process.base)).send().await.unwrap().status(), 200);
 }
 
+/// CF-12: what does not belong together is refused at the start.
 #[tokio::test]
 async fn the_check_says_what_is_wrong_with_a_certificate_and_when_one_ends() {
     let secured = Secured::new("", "").await;

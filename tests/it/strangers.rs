@@ -130,7 +130,7 @@ async fn no_path_leads_to_a_model_that_the_key_may_not_name() {
     }
 }
 
-/// AU-02: one host, whether in the line or in the header, and none of them lets anybody in.
+/// AU-02, IN-02: one host, whether in the line or in the header, and none of them lets anybody in.
 #[tokio::test]
 async fn hosts_and_whole_addresses_are_no_way_in() {
     let (managed, process, user) = managed().await;

@@ -227,6 +227,7 @@ async fn limits_that_leave_no_answer_have_codes_that_clients_know() {
     }
 }
 
+/// IN-06, IN-10: by its type, its form or its size.
 #[tokio::test]
 async fn a_body_that_is_not_plain_json_is_refused() {
     let world = world().await;
@@ -371,6 +372,7 @@ async fn raw(world: &World, request: &str) -> String {
     answer.lines().next().unwrap_or_default().to_owned()
 }
 
+/// IN-02, IN-03: under the limits that hold where nothing is said.
 #[tokio::test]
 async fn a_request_head_has_limits_and_exactly_one_host() {
     let world = world().await;

@@ -182,6 +182,7 @@ mod tests {
         assert_eq!((taken, pool.available()), (vec![0, 1, 2], 3));
     }
 
+    /// AU-15: the local engine's cache keeps accounts apart too.
     #[test]
     fn a_block_is_found_by_all_the_tokens_up_to_its_end_and_by_its_owner_alone() {
         let mut pool = BlockPool::new(4, true);

@@ -170,6 +170,7 @@ mod tests {
         check(&[first], Some((1024, 768)));
     }
 
+    /// IN-15: no pixel is decoded: the size is read from the header, and what has none costs the most.
     #[test]
     fn what_is_cut_off_or_disguised_has_no_size() {
         check(&[b"\x89PNG\r\n\x1a\n\0\0\0\x0dIHDR\0\0\x04"], None);
@@ -189,6 +190,7 @@ mod tests {
     }
 
     proptest! {
+        /// IN-15: whatever the bytes are.
         #[test]
         fn no_bytes_are_too_strange(bytes in prop::collection::vec(any::<u8>(), 0..600), start in 0..5_usize) {
             let starts: [&[u8]; 5] = [b"", b"\xff\xd8", b"GIF89a", b"RIFF\0\0\0\0WEBP", b"\x89PNG\r\n\x1a\n"];

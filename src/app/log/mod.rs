@@ -1,10 +1,11 @@
 //! The log, on standard error. Prompts, answers and keys never reach it: nothing that holds them is logged.
 
 mod json;
+mod queue;
 #[cfg(test)]
 mod tests;
 
-use std::io::IsTerminal;
+use std::io::{self, IsTerminal};
 
 use tracing::Level;
 use tracing_subscriber::EnvFilter;
@@ -14,6 +15,7 @@ use crate::config::{LogFormat, LoggingSettings};
 use crate::http;
 
 use json::JsonLines;
+pub(super) use queue::{LogQueue, dropped};
 
 /// Those who compile shaders tell of every step, a few times a token: only who names them hears less than warnings of them.
 const SHADER_TARGETS: [&str; 3] = ["naga", "wgpu_core", "wgpu_hal"];
@@ -28,14 +30,18 @@ impl LogFilterHandle {
     }
 }
 
-/// Starts logging.
-pub(super) fn start(log: &LoggingSettings) -> LogFilterHandle {
-    let terminal = std::io::stderr().is_terminal();
+/// Starts logging. The queue has what is not written yet.
+///
+/// # Errors
+/// Where the system has no thread to write with.
+pub(super) fn start(log: &LoggingSettings) -> io::Result<(LogFilterHandle, LogQueue)> {
+    let terminal = io::stderr().is_terminal();
+    let queue = LogQueue::start(io::stderr())?;
     // A log that nobody takes any more is no reason to fail, which complaining about it there would be.
     let builder = tracing_subscriber::fmt().log_internal_errors(false);
-    let builder = builder.with_writer(std::io::stderr).with_ansi(terminal);
+    let builder = builder.with_writer(queue.clone()).with_ansi(terminal);
     // Each fails only where a subscriber is set already, which then does the work, or is not the one that logs.
-    LogFilterHandle(match log.format {
+    let handle = LogFilterHandle(match log.format {
         LogFormat::Text => {
             let builder = builder.with_env_filter(filter(log)).with_filter_reloading();
             let handle = builder.reload_handle();
@@ -49,7 +55,8 @@ pub(super) fn start(log: &LoggingSettings) -> LogFilterHandle {
             let _ = builder.try_init();
             Box::new(move |filter| drop(handle.reload(filter)))
         }
-    })
+    });
+    Ok((handle, queue))
 }
 
 fn filter(log: &LoggingSettings) -> EnvFilter {

@@ -113,6 +113,7 @@ fn once_is_plain_text_for_scripts() {
     assert!(!text.contains('\u{1b}') && !text.contains('█'), "{text}");
 }
 
+/// CF-14: `stint top` shows names without the bytes that steer a terminal.
 #[test]
 fn names_cannot_steer_the_terminal() {
     let now = json!({ "version": "1\u{1b}[2J", "counters": {} });

@@ -1,5 +1,7 @@
 //! Where an upstream's API begins: as its operator writes it, with or without the version that its kind expects.
 
+use std::net::IpAddr;
+
 use reqwest::Url;
 
 use crate::config::reader::Section;
@@ -10,9 +12,17 @@ use super::kind::BackendKind;
 const ENDPOINTS: [&str; 7] =
     ["/chat/completions", "/completions", "/responses", "/messages", "/embeddings", "/models", "/api/chat"];
 
+/// Names and addresses by which clouds tell a machine its own secrets, beside all that are of one link (RFC 3927, RFC 4291).
+const METADATA_HOSTS: [&str; 5] =
+    ["metadata.google.internal", "metadata", "instance-data", "168.63.129.16", "fd00:ec2::254"];
+
 /// The address as the kind wants it; what is wrong with it is noted.
 pub(super) fn base_url(section: &Section<'_>, kind: BackendKind, stated: &str) -> String {
     check_url(section, "base_url", Some(stated));
+    if Url::parse(stated).is_ok_and(|url| url.host_str().is_some_and(tells_secrets)) {
+        let remedy = "write the address of the model's server";
+        section.reject("base_url", "leads to where a cloud tells a machine its own secrets", remedy);
+    }
     let bare = stated.trim_end_matches('/');
     if let Some(endpoint) = ENDPOINTS.iter().find(|endpoint| bare.ends_with(*endpoint)) {
         let base = bare.trim_end_matches(endpoint);
@@ -20,6 +30,20 @@ pub(super) fn base_url(section: &Section<'_>, kind: BackendKind, stated: &str) -
         section.reject("base_url", format!("ends with the endpoint {endpoint}"), remedy);
     }
     with_version(kind, bare)
+}
+
+/// Whether a host is one at which a machine asks about itself. A name that only resolves to one is not seen here.
+fn tells_secrets(host: &str) -> bool {
+    let bare = host.trim_start_matches('[').trim_end_matches([']', '.']);
+    let is_link_local = match bare.parse() {
+        Ok(IpAddr::V4(address)) => address.is_link_local(),
+        Ok(IpAddr::V6(address)) => match address.to_ipv4_mapped() {
+            Some(mapped) => mapped.is_link_local(),
+            None => address.is_unicast_link_local(),
+        },
+        Err(_) => false,
+    };
+    is_link_local || METADATA_HOSTS.contains(&bare)
 }
 
 /// With the version where a kind that wants one is given a bare host, and without it where a kind wants none.
@@ -74,6 +98,36 @@ pub(super) fn check_url(section: &Section<'_>, key: &str, url: Option<&str>) {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// IN-18: networks of one's own are usual, for that is where one's engines are. What tells secrets is no engine.
+    #[test]
+    fn where_a_machine_asks_about_itself_is_no_upstream() {
+        let check = |url: &str, expected| {
+            let url = Url::parse(url).unwrap();
+            assert_eq!(tells_secrets(url.host_str().unwrap()), expected, "{url}");
+        };
+        for url in [
+            "http://169.254.169.254/v1",
+            "http://2852039166/v1",
+            "http://0xa9.0xfe.0xa9.0xfe/v1",
+            "http://169.254.170.2",
+            "http://[fe80::1]/v1",
+            "http://[::ffff:169.254.169.254]/v1",
+            "http://[fd00:ec2::254]/v1",
+            "http://METADATA.google.internal./v1",
+        ] {
+            check(url, true);
+        }
+        for url in [
+            "http://127.0.0.1:8000",
+            "http://10.0.0.7/v1",
+            "http://gpu:8000",
+            "http://[::1]:8000",
+            "http://[fd00::7]/v1",
+        ] {
+            check(url, false);
+        }
+    }
 
     #[test]
     fn a_version_is_added_or_left_out_as_the_kind_wants_it() {

@@ -213,6 +213,7 @@ fn ones_own_models_are_weighed_at_own_price_and_those_of_providers_at_none() {
     );
 }
 
+/// CF-07: nothing is free unless the operator says so.
 #[test]
 fn a_price_of_zero_is_a_price() {
     let free = model("base_url = 'http://10.0.0.7/v1'", "price_input = '0'\nprice_output = '0'");

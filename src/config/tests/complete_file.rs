@@ -6,6 +6,7 @@ use stint_types::units::{Money, Tokens};
 
 use super::*;
 
+/// CF-01: without a word only this machine is served.
 #[test]
 fn without_a_file_the_embedded_model_serves_on_loopback() {
     let settings = load(None, &env).unwrap();

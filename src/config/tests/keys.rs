@@ -73,6 +73,7 @@ fn what_was_exported_is_read_as_it_was() {
     assert_eq!(lines, [Some(1), Some(2), Some(3)], "{mistakes}");
 }
 
+/// CF-10: a limit that would refuse everything is a mistake.
 #[test]
 fn limits_are_on_models_that_there_are_and_let_something_through() {
     let limits = "limits = [\n{ money = '1', per = 'day', model = 'reasonr' },\n\

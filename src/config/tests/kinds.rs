@@ -150,6 +150,7 @@ fn a_provider_that_answers_nobody_without_a_key_is_doubted_without_one() {
     assert!(told.len() == 1 && told[0].starts_with("line 5: backend.deployment.api_key_env"), "{told:?}");
 }
 
+/// CF-07: who starts without a price is told.
 #[test]
 fn models_without_a_price_are_named_once() {
     let text = "[[backend]]\nbase_url = 'http://127.0.0.1:1/v1'\nmodels = ['b', 'a']\n";

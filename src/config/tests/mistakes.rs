@@ -26,6 +26,7 @@ fn a_backend_of_an_unknown_kind_shows_its_other_mistakes() {
     );
 }
 
+/// CF-02: unknown keys and wrong units, by their lines.
 #[test]
 fn every_mistake_is_reported_at_once_with_its_line_and_its_remedy() {
     let text = "[server]\nlisten = 'here'\nheders_max = 10\ndrain = 5\n\n[[backend]]\nkind = 'bedrock'\nfoo = 1\n\n\
@@ -58,6 +59,7 @@ fn a_missing_file_is_one_mistake() {
     assert!(mistakes.to_string().starts_with("1 mistake in absent.toml\n  cannot be read: "), "{mistakes}");
 }
 
+/// CF-06, CF-08: a secret is named, not written, and is never empty.
 #[test]
 fn a_secret_in_the_file_is_refused() {
     check(
@@ -70,5 +72,16 @@ fn a_secret_in_the_file_is_refused() {
     check(
         "[[backend]]\nbase_url = 'https://api.example.com/v1'\nmodels = ['m']\napi_key_env = 'OTHER_KEY'\n",
         &["line 4: backend.api_key_env: OTHER_KEY is not set; export it before starting"],
+    );
+}
+
+/// IN-18: no upstream is where a cloud tells a machine its secrets.
+#[test]
+fn an_upstream_that_tells_secrets_is_refused() {
+    check(
+        "[[backend]]\nbase_url = 'http://169.254.169.254/v1'\nmodels = ['m']\n",
+        &[
+            "line 2: backend.base_url: leads to where a cloud tells a machine its own secrets; write the address of the model's server",
+        ],
     );
 }

@@ -23,6 +23,7 @@ fn a_local_model_s_file_must_be_one() {
     assert!(load_offline(Some(file.path()), &env).is_ok());
 }
 
+/// CF-02: a second model of one name is refused, and so is a route to none.
 #[test]
 fn models_that_cannot_work_are_refused() {
     let backend = "[[backend]]\nbase_url = 'http://127.0.0.1:1'\n[[backend.model]]\nname = 'm'\n";

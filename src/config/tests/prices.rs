@@ -89,6 +89,7 @@ fn openrouters_prices_are_written_as_a_catalogue_that_counts_for_less_than_any_o
     assert!(load().openrouter.is_none() && load().catalog.models["a/c"].tariff.is_none());
 }
 
+/// SC-09: prices come from files, and from a list only where the operator names one.
 #[test]
 fn nobody_is_asked_for_prices_where_no_backend_is_openrouter() {
     let text = "[catalog]\nopenrouter_file = 'kept.toml'\n[[backend]]\nbase_url = 'https://api.deepseek.com/v1'\napi_key_env = 'OPENAI_API_KEY'\nmodels = ['m']\n";

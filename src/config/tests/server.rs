@@ -29,6 +29,7 @@ fn there_is_room_for_one_body_at_least() {
     assert_eq!(settings.http.bodies_max, 512 << 20, "where nothing is said");
 }
 
+/// CF-01, CF-09: an open server for everybody is refused.
 #[test]
 fn only_loopback_is_served_without_keys() {
     let open = "[server]\nlisten = '0.0.0.0:8080'\n";
@@ -44,6 +45,7 @@ fn only_loopback_is_served_without_keys() {
     assert!(faulty.contains("key.hash") && !faulty.contains("would be open"), "{faulty}");
 }
 
+/// CF-08: a key of nothing is refused.
 #[test]
 fn keys_that_nobody_or_everybody_has_are_refused() {
     let nothing = hash("");

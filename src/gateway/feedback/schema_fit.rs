@@ -181,6 +181,7 @@ mod tests {
         check(&tree, &[json!({ "v": 1, "next": { "v": 2 } })], &[json!({ "v": 1, "next": {} })]);
     }
 
+    /// IN-11: judging an answer by its schema takes bounded time.
     #[test]
     fn what_one_cannot_tell_counts_as_fitting_and_no_schema_takes_long() {
         check(&json!({ "pattern": "^a", "format": "date", "$ref": "http://x/y" }), &[json!("b")], &[]);

@@ -114,6 +114,7 @@ mod tests {
     use super::*;
     use crate::http::{api_table, budget};
 
+    /// IN-23: what the fuzzer is told is what is served.
     #[test]
     fn the_document_has_every_endpoint_and_no_other() {
         let document = document();

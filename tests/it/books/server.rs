@@ -107,6 +107,7 @@ fn backed_up(desk: &Desk, path: &str) -> String {
     text(&command.args(["backup", &desk.path("copy.dump")]).env("PATH", path).output().unwrap())
 }
 
+/// CF-06: a list of processes shows no password.
 #[tokio::test]
 async fn the_programs_of_postgres_are_named_where_they_are_missing_or_old_and_see_no_password_on_their_line()
 {

@@ -70,6 +70,7 @@ fn requests(url: &str) -> Vec<(&'static str, Value, &'static str)> {
     ]
 }
 
+/// IN-13, IN-16: nothing is fetched here, and no engine is sent to this machine or its network.
 #[tokio::test]
 async fn an_image_that_is_not_public_is_refused_by_the_name_of_its_member() {
     let (base, heard) = listening();

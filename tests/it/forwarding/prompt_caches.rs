@@ -35,6 +35,7 @@ fn asked(model: &str, more: &Value) -> Value {
     body
 }
 
+/// AU-15: no account finds what another's prompts left in a cache.
 #[tokio::test]
 async fn accounts_are_kept_apart_in_an_upstreams_prompt_cache() {
     let (base, heard) = listening();

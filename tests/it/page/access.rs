@@ -7,7 +7,7 @@ use crate::harness::{Answer, Chromium, Folder, Process};
 
 use super::load::{Desk, TOKEN, log_in};
 
-/// What nobody sees without a token: everything but the page's own files, which say nothing of this server.
+/// AU-22, OB-06: what nobody sees without a token: everything but the page's own files, which say nothing of this server.
 #[tokio::test(flavor = "multi_thread")]
 async fn without_a_token_nothing_is_served_but_the_login() {
     let desk = Desk::new("");
@@ -40,6 +40,7 @@ async fn without_a_token_nothing_is_served_but_the_login() {
     assert_eq!(browser.complaints, Vec::<String>::new());
 }
 
+/// AU-23: the page is served by the admin listener's own names.
 #[tokio::test]
 async fn a_page_of_another_name_reads_nothing_on_the_admin_listener() {
     let desk = Desk::new("");
@@ -56,6 +57,7 @@ async fn ask(process: &Process, method: Method, path: &str, headers: &[(&str, &s
     Answer::of(headers.iter().fold(request, |request, (name, value)| request.header(*name, *value))).await
 }
 
+/// AU-22, AU-23: pages of other sites read and change nothing.
 #[tokio::test(flavor = "multi_thread")]
 async fn where_nobody_needs_a_key_this_machine_sees_the_page_beside_the_api() {
     let folder = Folder::new("[server.cors]\norigins = [\"*\"]\n");

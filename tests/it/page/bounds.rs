@@ -12,6 +12,7 @@ use super::load::Desk;
 /// The most bytes of any part.
 const PART_MAX: usize = 200_000;
 
+/// OB-04: however much there is, each part is short.
 #[tokio::test(flavor = "multi_thread")]
 async fn with_ten_thousand_runs_and_two_hundred_models_every_part_stays_small() {
     let desk = crowded().await;

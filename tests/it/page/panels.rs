@@ -53,6 +53,7 @@ async fn each_panel_shows_the_numbers_that_a_known_load_made() {
     assert_eq!(browser.complaints, Vec::<String>::new());
 }
 
+/// AU-22, CF-14, OB-06: the run's name is HTML, and is shown as text.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_run_is_shown_raised_and_ended_on_the_page_and_the_books_verify() {
     let mut desk = Desk::new("");
@@ -77,6 +78,7 @@ async fn a_run_is_shown_raised_and_ended_on_the_page_and_the_books_verify() {
     assert!(verified.status.success(), "{}", String::from_utf8_lossy(&verified.stdout));
 }
 
+/// AU-22, CF-14, OB-06: so is a model's name.
 #[tokio::test(flavor = "multi_thread")]
 async fn the_playground_shows_thought_cut_answer_and_budget_of_two_models_for_the_key_that_is_typed() {
     let upstream = Upstream::start();
@@ -118,6 +120,7 @@ async fn the_playground_shows_thought_cut_answer_and_budget_of_two_models_for_th
     assert_eq!(browser.complaints, Vec::<String>::new());
 }
 
+/// AU-19: the page shows no content.
 #[tokio::test(flavor = "multi_thread")]
 async fn no_word_of_a_request_is_in_any_part_of_the_page() {
     let desk = Desk::new("");

@@ -30,6 +30,7 @@ fn page() -> String {
     page
 }
 
+/// IN-22: every code is described.
 #[test]
 fn the_reference_page_names_every_code_of_an_error() {
     is_up_to_date("docs/reference/errors.md", &page());

@@ -87,7 +87,7 @@ async fn nobody_is_asked_again_for_a_caller_who_left() {
     assert!(world.account("key").spent.money > Money::ZERO, "it may have been at work");
 }
 
-/// The ledger's requests, attempts and money are those of the upstreams' logs, with errors and retries all over.
+/// OB-01, OB-02: the ledger's requests, attempts and money are those of the upstreams' logs, with errors and retries all over.
 #[tokio::test]
 async fn the_ledger_is_equal_to_what_the_upstreams_say() {
     let says = |turn: usize, request: &Value| match turn % 5 {

@@ -88,6 +88,7 @@ fn every_alert_asks_for_series_that_there_are() {
     }
 }
 
+/// OB-03: by Prometheus' own tool.
 #[test]
 fn every_alert_is_raised_by_its_fault_and_quiet_otherwise() {
     let folder = tempfile::TempDir::new().unwrap();

@@ -58,6 +58,7 @@ fn as_sent(query: &str) -> String {
     query.replace("$instance", ".+").replace("$__rate_interval", "1m")
 }
 
+/// OB-03: in a real Prometheus.
 #[tokio::test]
 async fn every_panel_has_data_and_alerts_are_raised_by_their_faults() {
     let upstream = Upstream::start();

@@ -145,3 +145,44 @@ impl Metrics {
         String::from_utf8_lossy(&text).into_owned()
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::sync::atomic::{AtomicBool, Ordering};
+    use std::time::{Duration, Instant};
+
+    use super::*;
+
+    /// OB-05: a page of ten thousand series takes a moment, and requests count on meanwhile.
+    #[test]
+    fn ten_thousand_series_are_a_moment_in_which_requests_count_on() {
+        let metrics = Metrics::new().unwrap();
+        for number in 0..10_000 {
+            metrics.money.spent.with_label_values(&["m", &format!("tenant-{number}")]).inc();
+        }
+        let is_over = AtomicBool::new(false);
+        let (quickest, longest_wait) = std::thread::scope(|scope| {
+            let counting = scope.spawn(|| {
+                let mut waits = Vec::new();
+                while !is_over.load(Ordering::Relaxed) {
+                    let began = Instant::now();
+                    metrics.money.spent.with_label_values(&["m", "tenant-7"]).inc();
+                    waits.push(began.elapsed());
+                }
+                waits.sort_unstable();
+                waits[waits.len() * 99 / 100]
+            });
+            let render = |_| {
+                let began = Instant::now();
+                assert!(metrics.render().lines().count() > 10_000);
+                began.elapsed()
+            };
+            let quickest = (0..5).map(render).min().unwrap();
+            is_over.store(true, Ordering::Relaxed);
+            (quickest, counting.join().unwrap())
+        });
+        // Built with optimizations it is a tenth of that.
+        assert!(quickest < Duration::from_millis(500), "{quickest:?}");
+        assert!(longest_wait < quickest / 20, "{longest_wait:?} of {quickest:?}");
+    }
+}

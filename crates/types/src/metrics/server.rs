@@ -2,7 +2,7 @@
 
 #![expect(missing_docs, reason = "each series carries its help text")]
 
-use prometheus::{Counter, Error, IntCounterVec, IntGauge, IntGaugeVec};
+use prometheus::{Counter, Error, IntCounter, IntCounterVec, IntGauge, IntGaugeVec};
 
 use super::factory::MetricFactory;
 
@@ -15,6 +15,7 @@ pub struct ServerMetrics {
     pub alive_tasks: IntGauge,
     pub global_queue_depth: IntGauge,
     pub busy: Counter,
+    pub log_lines_dropped: IntCounter,
 }
 
 impl ServerMetrics {
@@ -23,6 +24,7 @@ impl ServerMetrics {
         let responses = "Answers by endpoint and class of status; other for unknown paths, and for what is refused before its path is read";
         let queue = "Tasks that wait for any worker, apart from those in the workers' own queues";
         let busy = "Time in which the runtime's workers were busy, all together";
+        let lost = "Lines of the log that standard error did not take: nobody reads it fast enough, or its disk is full";
         Ok(ServerMetrics {
             build: make.gauge_vec("build_info", build, &["version", "commit", "features"])?,
             responses: make.counter_vec("http_responses_total", responses, &["endpoint", "class"])?,
@@ -30,6 +32,7 @@ impl ServerMetrics {
             alive_tasks: make.gauge("runtime_alive_tasks", "Tasks of the server that have not ended")?,
             global_queue_depth: make.gauge("runtime_global_queue_depth", queue)?,
             busy: make.float_counter("runtime_busy_seconds_total", busy)?,
+            log_lines_dropped: make.counter("log_lines_dropped_total", lost)?,
         })
     }
 }

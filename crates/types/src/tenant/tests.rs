@@ -260,7 +260,7 @@ async fn trying_keys_asks_no_database_and_leaves_nothing_behind() {
     assert_eq!((directory.keys().secrets(), known), (2, 2));
 }
 
-/// AU-20: whatever a secret is or was, finding out is one hash and one look. Nothing of a revoked one is left to find.
+/// AU-12, AU-20: whatever a secret is or was, finding out is one hash and one look. Nothing of a revoked one is left to find.
 #[tokio::test]
 async fn unknown_revoked_and_expired_secrets_are_nobodys_alike() {
     let store = Arc::new(MemoryKeyStore::default());
@@ -275,6 +275,49 @@ async fn unknown_revoked_and_expired_secrets_are_nobodys_alike() {
     }
     let hash = directory.snapshot().key(key.id).unwrap().hash.to_string();
     assert_eq!(whose(&directory.keys(), &hash), None, "AU-12: a stored hash is no key");
+}
+
+/// AU-20: ten thousand looks at each kind of secret take as long as each other.
+#[tokio::test]
+async fn the_time_of_a_look_tells_nothing_of_a_secret() {
+    let store = Arc::new(MemoryKeyStore::default());
+    let directory = directory(&store, declared(&["x"])).await;
+    let mut secrets = Vec::new();
+    for name in ["good", "expired", "revoked"] {
+        let expires = (name == "expired").then_some(Some(Timestamp(1)));
+        let patch = KeyPatch { expires, ..KeyPatch::default() };
+        let (key, secret) = directory.by("test").create(&account(name), &patch).await.unwrap();
+        if name == "revoked" {
+            directory.by("test").revoke(key.id).await.unwrap();
+        }
+        secrets.push(secret.reveal());
+    }
+    // One that never was, and one that is right but for its last character.
+    let good = secrets[0].clone();
+    let last = if good.ends_with('0') { "1" } else { "0" };
+    secrets.extend([
+        good.replace(|one: char| one.is_ascii_digit(), "a"),
+        format!("{}{last}", &good[..good.len() - 1]),
+    ]);
+    let (keys, now) = (directory.keys(), Timestamp::now());
+    let mut times = vec![Vec::new(); secrets.len()];
+    for _ in 0..10_000 {
+        for (secret, times) in secrets.iter().zip(&mut times) {
+            let began = std::time::Instant::now();
+            std::hint::black_box(keys.find(Some(secret), now));
+            times.push(began.elapsed());
+        }
+    }
+    let medians: Vec<u128> = times
+        .iter_mut()
+        .map(|times| {
+            times.sort_unstable();
+            times[times.len() / 2].as_nanos()
+        })
+        .collect();
+    let refused = &medians[1..];
+    let (least, most) = (refused.iter().min().unwrap(), refused.iter().max().unwrap());
+    assert!(*most < least + least / 5 + 200, "{medians:?} nanoseconds");
 }
 
 #[tokio::test]

@@ -166,6 +166,7 @@ mod tests {
         assert_eq!(text.parse::<Money>(), expected.map(Money), "{text}");
     }
 
+    /// CF-07: no price is negative or no number.
     #[test]
     fn decimal_text_is_read_exactly() {
         check("0.000000001", Ok(1));

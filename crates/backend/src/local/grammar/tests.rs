@@ -206,6 +206,7 @@ fn bombs() -> Vec<Value> {
     ]
 }
 
+/// IN-11: schemas and patterns that grow.
 #[test]
 fn schemas_that_would_grow_without_end_are_made_or_refused_in_bounded_time() {
     let world = world();

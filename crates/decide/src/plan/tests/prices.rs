@@ -16,6 +16,7 @@ fn too_little_money_for_an_answer_alone_is_refused() {
     check_refused(|w| w.allowance.overall.money = money_left(5), &refusal);
 }
 
+/// CF-07: a key with a limit on money is not served at no price.
 #[test]
 fn an_unpriced_model_is_refused_only_where_money_is_limited() {
     let unpriced = |w: &mut PlanFixture| w.models[0].tariff = None;

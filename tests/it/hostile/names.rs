@@ -1,0 +1,81 @@
+//! Names.
+
+use serde_json::{Value, json};
+
+use super::world;
+use crate::harness::{Answer, Folder, Process};
+
+/// Names that are no model's.
+fn strange() -> Vec<String> {
+    let mut names: Vec<String> =
+        ["../../etc/passwd", "/etc/passwd", "m\0", "m\r\nx: y", "\u{ff4d}", "M", "m ", "m/../m", "\u{202e}m"]
+            .map(str::to_owned)
+            .into();
+    names.extend(["\u{1b}[31mred".to_owned(), "m".repeat(1 << 20), "x\n".repeat(1_000)]);
+    names
+}
+
+fn question(model: &str) -> Value {
+    json!({ "model": model, "messages": [{ "role": "user", "content": "hi" }], "user": model })
+}
+
+/// IN-12: a name that is no model's is not found, whatever it looks like, and is not repeated at length.
+#[tokio::test]
+async fn a_name_that_is_no_models_is_not_found() {
+    let (world, script) = world().await;
+    for name in strange() {
+        let answer = world.ask("sk-key", &question(&name)).await;
+        let error = answer.error();
+        assert_eq!(
+            (answer.status, &error["code"], &error["param"]),
+            (404, &json!("model_not_found"), &json!("model")),
+            "{error}"
+        );
+        assert!(answer.text.len() < 20 << 10, "{} bytes", answer.text.len());
+    }
+    assert!(script.records().is_empty());
+    let series: Vec<String> = world
+        .metrics_page()
+        .lines()
+        .filter(|line| line.contains("passwd") || line.contains("red"))
+        .map(str::to_owned)
+        .collect();
+    assert!(series.iter().all(|line| line.starts_with('#') || !line.contains("passwd")), "{series:?}");
+}
+
+/// Everything that it logged of requests, once there are so many lines.
+async fn logged(process: &Process, count: usize) -> Vec<String> {
+    let all = async {
+        while process.lines("stint::requests").len() < count {
+            tokio::time::sleep(std::time::Duration::from_millis(5)).await;
+        }
+    };
+    tokio::time::timeout(std::time::Duration::from_secs(10), all).await.expect("they are logged");
+    process.lines("")
+}
+
+/// IN-20, IN-12: whatever a caller writes is one short line of the log, and none of its bytes reaches a terminal as they are.
+#[tokio::test]
+async fn what_a_caller_writes_is_one_line_of_the_log() {
+    for format in ["text", "json"] {
+        let process = Folder::new(&format!("[log]\nformat = '{format}'\n")).serve();
+        let before = process.lines("").len();
+        let names = strange();
+        for name in &names {
+            assert_eq!(process.ask("", &question(name)).await.status, 404);
+        }
+        for path in ["/v1/%0aFORGED%20line", "/v1/models/%1b%5b31m", "/v1/models/%0d%0aFORGED"] {
+            let request = process.client.get(format!("{}{path}", process.base));
+            assert_eq!(Answer::of(request).await.status, 404, "{path}");
+        }
+        let lines = logged(&process, names.len() + 3).await;
+        for line in &lines[before..] {
+            assert!(line.contains("stint::requests"), "a line of its own: {line:?}");
+            assert!(line.len() < 2_000 && !line.chars().any(char::is_control), "{line:?}");
+            if format == "json" {
+                serde_json::from_str::<Value>(line).unwrap_or_else(|error| panic!("{error}: {line}"));
+            }
+        }
+        assert_eq!(lines.len() - before, names.len() + 3, "{format}");
+    }
+}
