@@ -73,6 +73,7 @@ async fn the_books_of_a_file_go_on_in_postgres() {
     for caller in callers {
         let _ = caller.await;
     }
+    drop(process);
     let before = verified(&desk.ledger(&["verify"]));
     assert_eq!(verified(&server.ledger(&["restore", &desk.path("ledger.db")])), before);
     assert_eq!(verified(&desk.ledger(&["verify"])), before, "the file is as it was");

@@ -131,12 +131,12 @@ async fn copy_rows(
 ) -> Result<(), sqlx::Error> {
     let select = sql("SELECT {} FROM {}{}", &[&names(table), &table.name, condition]);
     let mut rows = sqlx::query(select.into_driver::<Sqlite>()).fetch(source);
-    let mut batch = Batch::of(table);
+    let mut batch = RowBatch::of(table);
     while let Some(row) = rows.try_next().await? {
         batch.push(&row)?;
         if batch.is_full() {
             batch.insert(table, epoch, target).await?;
-            batch = Batch::of(table);
+            batch = RowBatch::of(table);
         }
     }
     batch.insert(table, epoch, target).await
@@ -148,16 +148,16 @@ fn names(table: &ImportedTable) -> SqlText {
 }
 
 /// Rows of a table, column by column.
-struct Batch {
+struct RowBatch {
     columns: Vec<Cells>,
     rows: usize,
     bytes: usize,
 }
 
-impl Batch {
-    fn of(table: &ImportedTable) -> Batch {
+impl RowBatch {
+    fn of(table: &ImportedTable) -> RowBatch {
         let columns = table.columns.iter().map(|(_, kind)| Cells::of(*kind)).collect();
-        Batch { columns, rows: 0, bytes: 0 }
+        RowBatch { columns, rows: 0, bytes: 0 }
     }
 
     fn push(&mut self, row: &SqliteRow) -> Result<(), sqlx::Error> {

@@ -53,8 +53,8 @@ pub(crate) async fn restore(
     unpack(backup, &mut target).await?;
     let checked = checked(backup, settings, &mut target).await;
     if checked.is_err() {
-        let emptied = sqlx::raw_sql(EMPTY).execute(target.connection()).await;
-        emptied.map_err(|source| target.read_error(source))?;
+        // Why the backup is refused matters more than why something of it stays.
+        let _ = sqlx::raw_sql(EMPTY).execute(target.connection()).await;
     }
     Ok((target.address().place.clone(), checked?))
 }
