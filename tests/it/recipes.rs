@@ -11,9 +11,10 @@ use stint_backend::scripted::{ScriptedBackend, ScriptedReply};
 use stint_backend::{Failure, Fault};
 use stint_sessions::history::MemoryHistoryStore;
 use stint_types::catalog::{
-    AnswerComparison, Canary, Checker, EnforcementClass, Model, Prices, Recipe, Route, Tariff,
+    AnswerComparison, Canary, Capability, Checker, EnforcementClass, Model, Prices, Recipe, Route, Tariff,
     VerifierSettings, Vote,
 };
+use stint_types::chat::ToolCallDelta;
 use stint_types::tenant::{FeedbackTrust, Tenant};
 use stint_types::units::{Chance, Money, Price, Tokens};
 
@@ -170,6 +171,28 @@ async fn a_new_model_that_fails_is_stood_in_for_and_not_tried_any_more() {
         ask(&world, number).await.good();
     }
     assert_eq!(new.records().len(), before);
+}
+
+/// What it may not call is trimmed away, and nothing is left.
+#[tokio::test]
+async fn a_new_model_that_only_calls_forbidden_tools_is_not_tried_any_more() {
+    let call = || ToolCallDelta {
+        index: 0,
+        id: Some("call_1".into()),
+        name: Some("search".into()),
+        arguments: "{}".into(),
+    };
+    let new = Arc::new(ScriptedBackend::each(move |_, _| ScriptedReply::new().calls(call())));
+    let tools = |name: &str| Model { capabilities: vec![Capability::Tools], ..priced(name, 1) };
+    let world = world(vec![(tools("m"), says("1")), (tools("n"), new)], canary(0.5)).await;
+    let function = json!({ "name": "search", "parameters": { "type": "object" } });
+    for number in 0..400 {
+        let mut body = question(number);
+        body["tools"] = json!([{ "type": "function", "function": function }]);
+        body["tool_choice"] = json!("none");
+        world.ask("sk-key", &body).await.good();
+    }
+    assert!(world.metrics_page().contains("stint_recipe_suspended{route=\"r\"} 1"));
 }
 
 #[tokio::test]

@@ -1,6 +1,6 @@
 //! One try to plan and reserve a step.
 
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use crate::gateway::episodes::running_step::RunningStep;
 use crate::gateway::state::GatewayState;
@@ -78,6 +78,7 @@ pub(super) async fn try_reserve_step(
                 money_max: left.map(|left| left.saturating_sub(step.plan.tools_cost)),
                 plan: step.plan,
                 observed_step: step.observed,
+                beginning: OnceLock::new(),
             });
             StepReserveResult::Reserved(Box::new(ReservedRequest { inputs, plan, reservation, step }))
         }

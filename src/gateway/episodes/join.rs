@@ -59,6 +59,8 @@ struct FoundEpisode {
     episode: StoredEpisode,
     is_first: bool,
     from: Option<HistoryHash>,
+    /// What was added by a step of another episode that may be the conversation's own.
+    carried: Vec<Addition>,
     /// Until its step is reserved it is only lent, where it was found by that history.
     checkout: Option<EpisodeCheckout>,
 }
@@ -84,7 +86,8 @@ impl EpisodeManager {
             None => self.join_by_history(account, &chain, &budget.episode_limits, now).await?,
         };
         let checkout = found.checkout.take();
-        let mut carried = self.carried(account, is_named, &found.episode, &chain, now).await;
+        let mut carried = std::mem::take(&mut found.carried);
+        carried.extend(self.carried(account, is_named, &found.episode, &chain, now).await);
         carried.retain(|addition| !found.episode.added.is_known(&addition.before));
         Ok((JoinedEpisode::of(found, is_named, chain, history, carried), checkout))
     }
@@ -109,7 +112,7 @@ impl EpisodeManager {
         let known = episode.limits.clone();
         episode.lower(&budget.episode_limits);
         let carried = self.carried(account, is_named, &episode, &chain, now).await;
-        let found = FoundEpisode { episode, is_first, from: None, checkout: None };
+        let found = FoundEpisode { episode, is_first, from: None, carried: Vec::new(), checkout: None };
         Ok((JoinedEpisode::of(found, is_named, chain, history, carried), known))
     }
 
@@ -146,7 +149,8 @@ impl EpisodeManager {
     ) -> Result<FoundEpisode, RequestRefusal> {
         let episode = self.open_named(account, id, limits, now).await?;
         self.count(if episode.last.is_some() { "named" } else { "begun" });
-        Ok(FoundEpisode { episode, is_first: false, from: chain.links().next(), checkout: None })
+        let from = chain.links().next();
+        Ok(FoundEpisode { episode, is_first: false, from, carried: Vec::new(), checkout: None })
     }
 
     /// The episode of that name, with these limits lowered into its own.
@@ -174,13 +178,17 @@ impl EpisodeManager {
         now: Timestamp,
     ) -> Result<FoundEpisode, RequestRefusal> {
         let found = self.with_timeout(self.check_out_by_history(account, chain, limits, now)).await;
+        let mut carried = Vec::new();
         match found.map(Option::transpose) {
             Ok(Ok(Some(found))) => {
                 self.count("found");
                 return Ok(found);
             }
             Ok(Err(too_many)) => return Err(too_many),
-            Ok(Ok(None)) => self.count("begun"),
+            Ok(Ok(None)) => {
+                self.count("begun");
+                carried.extend(self.running_addition(account, chain, now).await);
+            }
             Err(error) => {
                 self.report_lost("a run cannot be looked for, so it is taken for a new one", &error);
             }
@@ -196,8 +204,31 @@ impl EpisodeManager {
             episode: StoredEpisode::new(id, limits.clone(), now),
             is_first: limits.is_empty(),
             from: None,
+            carried,
             checkout: None,
         })
+    }
+
+    /// What is added to the prompt of the last reply by a step that runs, in whatever episode. Whether the conversation is that
+    /// step's nobody knows, as others may have begun alike: so it gets the words, which are theirs too, and not the episode.
+    async fn running_addition(
+        &self,
+        account: &AccountId,
+        chain: &HashChain,
+        now: Timestamp,
+    ) -> Option<Addition> {
+        let place = chain.replies().last()?.before;
+        let (store, since) = (&self.inner.store, now.before(BROKEN_OFF_MAX));
+        let known = async {
+            let twins = store.identical_episodes(account, &place.broken_off(), since).await?;
+            let Some(latest) = twins.iter().max_by_key(|twin| twin.at) else { return Ok(None) };
+            store.read(account, &latest.id).await
+        };
+        let known = self.with_timeout(known).await.inspect_err(|error| {
+            self.report_lost("what was added to a conversation cannot be read", error);
+        });
+        let is_here = |addition: &&Addition| addition.before == place && addition.after.is_none();
+        known.ok()??.added.iter().rfind(is_here).cloned()
     }
 
     /// The episode with these limits lowered into its own; a refusal where it would have too many.
@@ -254,7 +285,7 @@ impl EpisodeManager {
         match self.open_with_limits(account, handed_out.id(), limits, now).await? {
             Ok(episode) => {
                 let (from, checkout) = (Some(link), Some(handed_out));
-                Ok(Ok(FoundEpisode { episode, is_first: false, from, checkout }))
+                Ok(Ok(FoundEpisode { episode, is_first: false, from, carried: Vec::new(), checkout }))
             }
             Err(refusal) => {
                 handed_out.release().await;

@@ -6,6 +6,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use arc_swap::ArcSwap;
+use futures_util::FutureExt;
+use futures_util::future::Shared;
 use tokio::sync::{Semaphore, oneshot};
 use tokio::time::timeout;
 
@@ -19,8 +21,11 @@ use super::upkeep;
 
 /// How long the store may take to say what it knows of an episode.
 pub(crate) const STORE_PATIENCE: Duration = Duration::from_secs(2);
-/// How long the end of an answer waits until its step is kept.
-const KEEP_PATIENCE: Duration = Duration::from_secs(1);
+/// How long an answer waits until its step is kept, at its beginning and its end.
+pub(super) const KEEP_PATIENCE: Duration = Duration::from_secs(1);
+/// Done once the store has a write, or has failed at it.
+pub(crate) type Written = Shared<oneshot::Receiver<()>>;
+
 /// Steps that are being kept at once.
 const KEEPING_MAX: usize = 1024;
 
@@ -84,15 +89,15 @@ impl EpisodeManager {
         timeout(STORE_PATIENCE, answer).await.map_err(late)?
     }
 
-    /// Keeps a step, and waits a bounded time until it is kept; where that takes longer, it goes on by itself. Nobody's
-    /// answer fails for it.
-    pub(crate) async fn store_step(&self, step: AnsweredStep) {
+    /// Begins to keep a step, after its beginning. Nobody's answer fails for it.
+    pub(super) fn store_step(&self, step: AnsweredStep, beginning: Option<Written>) -> Option<Written> {
         let store = self.inner.store.clone();
-        self.keep("a step is not stored", async move { store.record_step(&step).await }).await;
+        let kept = async move { store.record_step(&step).await };
+        self.keep("a step is not stored", beginning, kept)
     }
 
-    /// Keeps a step that begins, in the same way; with its episode, where nothing is known of that yet.
-    pub(crate) async fn store_begun(&self, step: BrokenOffStep, is_first: bool) {
+    /// The same for a step that begins, with its episode, where nothing is known of that yet.
+    pub(super) fn store_beginning(&self, step: BrokenOffStep, is_first: bool) -> Option<Written> {
         let store = self.inner.store.clone();
         let kept = async move {
             if is_first {
@@ -100,34 +105,56 @@ impl EpisodeManager {
             }
             store.record_broken_off(&step).await
         };
-        self.keep("what was added to a step is not stored", kept).await;
+        self.keep("what was added to a step is not stored", None, kept)
     }
 
-    /// Keeps a step that broke off, in the same way.
-    pub(crate) async fn store_broken_off(&self, step: BrokenOffStep) {
+    /// Begins to take that back.
+    pub(super) fn take_back(
+        &self,
+        step: BrokenOffStep,
+        is_first: bool,
+        beginning: Written,
+    ) -> Option<Written> {
+        let store = self.inner.store.clone();
+        let kept = async move { store.take_back(&step, is_first).await };
+        self.keep("what was added to a step that said nothing stays stored", Some(beginning), kept)
+    }
+
+    /// Begins to keep a step that broke off.
+    pub(super) fn store_broken_off(
+        &self,
+        step: BrokenOffStep,
+        beginning: Option<Written>,
+    ) -> Option<Written> {
         let store = self.inner.store.clone();
         let kept = async move { store.record_broken_off(&step).await };
-        self.keep("a step that broke off is not stored", kept).await;
+        self.keep("a step that broke off is not stored", beginning, kept)
     }
 
-    async fn keep(
+    /// Writes something by itself, once an earlier write is done.
+    fn keep(
         &self,
         lost: &'static str,
+        earlier: Option<Written>,
         write: impl Future<Output = Result<(), EpisodesError>> + Send + 'static,
-    ) {
+    ) -> Option<Written> {
         let Ok(permit) = self.inner.store_slots.clone().try_acquire_owned() else {
-            return self.report_lost(lost, &EpisodesError::new("too many wait for the store"));
+            self.report_lost(lost, &EpisodesError::new("too many wait for the store"));
+            return None;
         };
         let (done, kept) = oneshot::channel();
         let manager = self.clone();
         self.inner.tasks.spawn(async move {
+            if let Some(earlier) = earlier {
+                let _ = earlier.await;
+            }
             if let Err(error) = manager.with_timeout(write).await {
                 manager.report_lost(lost, &error);
             }
             let _ = done.send(());
             drop(permit);
         });
-        let _ = timeout(KEEP_PATIENCE, kept).await;
+        Some(kept.shared())
     }
 
     /// Does something that nobody waits for.
@@ -139,6 +166,13 @@ impl EpisodeManager {
     pub(crate) fn report_lost(&self, what: &str, error: &EpisodesError) {
         tracing::error!(error = error as &dyn std::error::Error, "{what}");
         self.inner.metrics.episodes.steps.with_label_values(&["lost"]).inc();
+    }
+}
+
+/// Waits for a write, so long at most; where that takes longer, it goes on by itself.
+pub(super) async fn wait_for(write: Option<Written>, most: Duration) {
+    if let Some(write) = write {
+        let _ = timeout(most, write).await;
     }
 }
 

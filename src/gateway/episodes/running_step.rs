@@ -1,5 +1,8 @@
 //! A step that is running: filters its answer, counts what it took, and records it in the episode.
 
+use std::sync::OnceLock;
+use std::time::Duration;
+
 use crate::execute::{ChoiceProgress, ToolCallFilter};
 use stint_ledger::Ledger;
 use stint_sessions::agent::{
@@ -12,7 +15,7 @@ use stint_types::metrics::{Metrics, ToolDecision};
 use stint_types::units::{AccountId, Count, EpisodeId, Money, Timestamp, Tokens};
 
 use super::join::JoinedEpisode;
-use super::manager::EpisodeManager;
+use super::manager::{EpisodeManager, KEEP_PATIENCE, Written, wait_for};
 use super::snapshot::EpisodeSnapshot;
 
 /// So many additions of an episode are kept; beyond that, what was not added is no longer noted.
@@ -34,6 +37,8 @@ pub(crate) struct RunningStep {
     /// What it may spend, attempts after the first included, besides its tool calls: what its episode keeps for an answer is not
     /// in it.
     pub(crate) money_max: Option<Money>,
+    /// The write of what is added to its prompt, once that was begun. Whatever else is written of the step comes after it.
+    pub(crate) beginning: OnceLock<Written>,
 }
 
 /// The answers of a step that came to their end.
@@ -139,12 +144,36 @@ impl RunningStep {
         }
     }
 
-    /// Remembers what is added to its prompt before the model has it: from the first word of the answer on its caller may go on, by
-    /// another gateway too, and this one may end.
-    pub(crate) async fn record_begun(&self, account: &AccountId, now: Timestamp) {
+    /// Begins to remember what is added to its prompt.
+    pub(crate) fn record_beginning(&self, account: &AccountId, now: Timestamp) {
         if self.begun().is_some() {
-            self.manager.store_begun(self.broken_off(account, now), self.episode.is_first).await;
+            let step = BrokenOffStep { is_running: true, ..self.broken_off(account, now) };
+            let written = self.manager.store_beginning(step, self.episode.is_first);
+            written.map(|written| self.beginning.set(written));
         }
+    }
+
+    /// Waits for that, no longer than so: from the first word of the answer on its caller may go on, by another gateway too, and
+    /// this one may end.
+    pub(crate) async fn wait_for_beginning(&self, most: Duration) {
+        wait_for(self.beginning.get().cloned(), most.min(KEEP_PATIENCE)).await;
+    }
+
+    /// Takes back what was remembered of its beginning: nobody heard a word of it.
+    pub(crate) async fn take_back(&self, account: &AccountId, now: Timestamp) {
+        wait_for(self.begin_take_back(account, now), KEEP_PATIENCE).await;
+    }
+
+    /// The same, without waiting for it. Where an earlier reply to the same words broke off, the link is that one's too, and stays.
+    pub(crate) fn begin_take_back(&self, account: &AccountId, now: Timestamp) -> Option<Written> {
+        let (beginning, begun) = (self.beginning.get()?.clone(), self.begun()?);
+        let is_other = |known: &Addition| known.before == begun.before && known.after.is_none();
+        let step = self.broken_off(account, now);
+        if self.episode.added.all.iter().any(is_other) {
+            return self.manager.store_broken_off(step, Some(beginning));
+        }
+        let step = BrokenOffStep { added: vec![begun], ..step };
+        self.manager.take_back(step, self.episode.is_first, beginning)
     }
 
     /// Remembers the step by the histories that its answers end. A caller who has left goes on from what it heard of them, if it
@@ -187,6 +216,9 @@ impl RunningStep {
             route_turns: self.plan.route_turns,
         };
         let to: Vec<HistoryHash> = passings().map(link).collect();
+        if !is_heard && self.begun().is_some() {
+            self.record_broken_off(account, now).await;
+        }
         let step = AnsweredStep {
             account: account.clone(),
             id: self.episode.id.clone(),
@@ -199,12 +231,15 @@ impl RunningStep {
             at: now,
         };
         debug_assert!(passings().all(|passing| passing.message().role == Role::Assistant));
-        self.manager.store_step(step).await;
+        let written = self.manager.store_step(step, self.beginning.get().cloned());
+        wait_for(written, KEEP_PATIENCE).await;
     }
 
     /// Remembers a step whose answer broke off: its caller may go on from what there is of it.
     pub(crate) async fn record_broken_off(&self, account: &AccountId, now: Timestamp) {
-        self.manager.store_broken_off(self.broken_off(account, now)).await;
+        let beginning = self.beginning.get().cloned();
+        let written = self.manager.store_broken_off(self.broken_off(account, now), beginning);
+        wait_for(written, KEEP_PATIENCE).await;
     }
 
     /// What there is of it while its answer has not come to its end.
@@ -214,6 +249,7 @@ impl RunningStep {
             id: self.episode.id.clone(),
             link: self.episode.chain.clone().hash().broken_off(),
             added: self.added([None]),
+            is_running: false,
             at,
         }
     }

@@ -26,13 +26,13 @@ pub(super) fn learn(
     metrics::settled(context, outcome);
     verify_native_budget(context, outcome.offer, &outcome.spent);
     record_prompt(context, outcome);
-    let is_finished = matches!(outcome.result, AttemptResult::Finished(_) | AttemptResult::Sampled(_));
+    let is_answered = outcome.is_answered();
     record_pace(context, decision, settlement.cost);
     record_recipe(context, decision, outcome);
-    if is_finished {
+    if is_answered {
         context.state.pacing.record_success(&context.policy, outcome.offer.success);
     }
-    if let Some(observed) = decision.observed.as_ref().filter(|_| is_finished) {
+    if let Some(observed) = decision.observed.as_ref().filter(|_| is_answered) {
         let used = ActualUsage { model: &outcome.offer.model, spent: &outcome.spent, cost: settlement.cost };
         observed.record_outcome(&context.parts().metrics, context.id, &context.route, &used);
     }
@@ -71,7 +71,9 @@ fn record_recipe(context: &RequestContext, decision: &DecisionContext, outcome: 
         return;
     }
     let failed = match outcome.result {
-        AttemptResult::Finished(_) | AttemptResult::Sampled(_) => outcome.offer.model != *meant,
+        AttemptResult::Finished(_) | AttemptResult::Sampled(_) => {
+            outcome.offer.model != *meant || !outcome.is_answered()
+        }
         AttemptResult::Failed(_) => true,
         AttemptResult::HungUp => return,
     };

@@ -72,7 +72,7 @@ impl Settlement {
 }
 
 /// Remembers a step that was answered, before its caller sees the end of the answer; of one that broke off, where its place
-/// in the conversation was.
+/// in the conversation was. Of one that said nothing, nothing stays.
 async fn record_step(context: &RequestContext, outcome: &RequestOutcome<'_>, is_heard: bool) {
     let Some(step) = &context.step else { return };
     match &outcome.result {
@@ -83,8 +83,11 @@ async fn record_step(context: &RequestContext, outcome: &RequestOutcome<'_>, is_
             step.record(&context.account, outcome.offer, answers, reading, now).await;
         }
         AttemptResult::Sampled(_) | AttemptResult::Failed(_) | AttemptResult::HungUp => {
+            let now = context.parts().ledger.now();
             if outcome.progress.iter().any(|choice| choice.first.is_some()) {
-                step.record_broken_off(&context.account, context.parts().ledger.now()).await;
+                step.record_broken_off(&context.account, now).await;
+            } else {
+                step.take_back(&context.account, now).await;
             }
         }
     }

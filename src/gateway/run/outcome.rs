@@ -34,6 +34,12 @@ impl<'p> RequestOutcome<'p> {
         RequestOutcome { offer, result, progress, spent, tallies: Vec::new(), signals: Vec::new() }
     }
 
+    /// True if its answer came to its end and something is left of it.
+    pub(crate) fn is_answered(&self) -> bool {
+        matches!(self.result, AttemptResult::Finished(_) | AttemptResult::Sampled(_))
+            && self.ended() != EMPTIED
+    }
+
     /// How it ended, in the word of metrics and records.
     pub(crate) fn ended(&self) -> &'static str {
         let is_empty = |spent: &ChoiceUsage| spent.solution_ended == SolutionStopReason::None;

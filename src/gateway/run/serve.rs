@@ -1,6 +1,6 @@
 //! Takes a request through its offers: attempt after attempt, then the choice among answers, then the outcome.
 
-use futures_util::future::join;
+use tokio::time::Instant;
 
 use crate::gateway::RequestStage;
 use crate::gateway::request::{RequestContext, RequestRefusal, RequestReservation};
@@ -67,13 +67,20 @@ async fn record_beginning(
     reservation: &mut RequestReservation,
 ) -> Result<(), RequestRefusal> {
     let (ledger, ticket) = (&context.parts().ledger, context.ticket.as_ref());
-    let dispatched = reservation.record_dispatch(ledger, ticket, context.deadline);
-    let dispatched = match context.step.as_ref().filter(|_| is_first) {
-        Some(step) => join(dispatched, step.record_begun(&context.account, ledger.now())).await.0,
-        None => dispatched.await,
-    };
-    dispatched.inspect_err(|refusal| {
-        // The ledger has already logged that its database is gone.
-        tracing::debug!(request = %context.id, error = refusal as &dyn std::error::Error, "not dispatched");
-    })
+    let step = context.step.as_ref().filter(|_| is_first);
+    step.inspect(|step| step.record_beginning(&context.account, ledger.now()));
+    let dispatched = reservation.record_dispatch(ledger, ticket, context.deadline).await;
+    match (&dispatched, step) {
+        (Ok(()), Some(step)) => {
+            step.wait_for_beginning(context.deadline.saturating_duration_since(Instant::now())).await;
+        }
+        (Err(refusal), step) => {
+            // The ledger has already logged that its database is gone.
+            tracing::debug!(request = %context.id, error = refusal as &dyn std::error::Error, "not dispatched");
+            // Its caller need not wait for that.
+            step.inspect(|step| drop(step.begin_take_back(&context.account, ledger.now())));
+        }
+        (Ok(()), None) => {}
+    }
+    dispatched
 }

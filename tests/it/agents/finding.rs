@@ -6,10 +6,13 @@ use std::sync::Arc;
 
 use serde_json::{Value, json};
 
+use crate::harness::Stored;
 use stint_backend::scripted::{CallState, PieceGate, ScriptedBackend, ScriptedReply};
-use stint_sessions::agent;
+use stint_backend::{Failure, Fault};
+use stint_ledger::MemoryJournal;
+use stint_sessions::agent::{self, EpisodeStore, MemoryEpisodes};
 
-use super::{Agent, calls, run, searching, world};
+use super::{Agent, calls, run, searching, world, world_on};
 
 #[tokio::test]
 async fn a_named_run_gains_nothing_by_a_shorter_history() {
@@ -148,4 +151,57 @@ async fn a_caller_that_hangs_up_in_the_first_answer_goes_on_with_the_same_run_fr
         requests[1].messages[0], requests[0].messages[0],
         "what was added to the question stays there"
     );
+}
+
+/// Both begin with the same words, and what one is told does not come back as it was: it looks like it went on from the other.
+#[tokio::test]
+async fn a_conversation_that_began_alike_is_not_given_the_run_of_one_whose_step_runs() {
+    let gate = PieceGate::shut();
+    let waiting = gate.clone();
+    let script = Arc::new(ScriptedBackend::each(move |_, number| match number {
+        1 => ScriptedReply::new().answers("It was somebody whom nobody knows").waits_at(&waiting),
+        _ => ScriptedReply::new().answers("the answer"),
+    }));
+    let world = Arc::new(world(&script, agent::Settings::default()).await);
+    let mut agent = Agent::new("sk-acme", &json!({ "turns": 5 }));
+    let (mut other, there) = (agent.clone(), world.clone());
+    let first = agent.step(&world).await;
+    let other = tokio::spawn(async move { run(&other.step(&there).await).to_owned() });
+    script.until(|records| records.len() == 2).await;
+    agent.messages.truncate(1);
+    agent.messages.extend([
+        json!({ "role": "assistant", "content": "What I was told, in my own words" }),
+        json!({ "role": "user", "content": "Go on." }),
+    ]);
+    let second = agent.step(&world).await;
+    gate.open();
+    assert!(![run(&first), &other.await.unwrap()].contains(&run(&second)), "{second}");
+    let requests: Vec<_> = script.records().into_iter().map(|record| record.call.request).collect();
+    assert_eq!(
+        requests[2].messages[0], requests[0].messages[0],
+        "what was added to the question is its own too"
+    );
+}
+
+/// While no model answers, each try is another run: nothing is left of any.
+#[tokio::test]
+async fn of_a_first_step_that_fails_without_a_word_no_run_stays() {
+    let script = Arc::new(ScriptedBackend::each(|_, number| match number {
+        0..3 => ScriptedReply::new().refuses(Failure::new(Fault::Backend, "gone")),
+        _ => ScriptedReply::new().answers("the answer"),
+    }));
+    let store = Arc::new(MemoryEpisodes::default());
+    let stored = Stored { episodes: store.clone(), ..Stored::alone(Arc::new(MemoryJournal::default())) };
+    let world = world_on(&script, stored).await;
+    let mut agent = Agent::new("sk-acme", &json!({}));
+    let known = async || store.list(None, None, 9).await.unwrap().len();
+    let mut failed = 0;
+    while script.records().len() < 3 {
+        failed += usize::from(agent.ask(&world).await.status != 200);
+    }
+    assert!(failed > 0);
+    world.settled().await;
+    assert_eq!(known().await, 0);
+    agent.step(&world).await;
+    assert_eq!(known().await, 1);
 }

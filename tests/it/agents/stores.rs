@@ -141,6 +141,10 @@ impl EpisodeStore for Hanging {
         pending().boxed()
     }
 
+    fn take_back<'a>(&'a self, _: &'a BrokenOffStep, _: bool) -> BoxFuture<'a, Result<(), EpisodesError>> {
+        pending().boxed()
+    }
+
     fn episode_lengths(&self, _: u32) -> BoxFuture<'_, Result<Vec<EpisodeLength>, EpisodesError>> {
         pending().boxed()
     }
@@ -271,6 +275,14 @@ impl EpisodeStore for Slow {
 
     fn record_broken_off<'a>(&'a self, step: &'a BrokenOffStep) -> BoxFuture<'a, Result<(), EpisodesError>> {
         self.runs.record_broken_off(step)
+    }
+
+    fn take_back<'a>(
+        &'a self,
+        step: &'a BrokenOffStep,
+        is_first: bool,
+    ) -> BoxFuture<'a, Result<(), EpisodesError>> {
+        self.runs.take_back(step, is_first)
     }
 
     fn release<'a>(

@@ -100,7 +100,7 @@ impl Additions {
     }
 
     /// One by one, the earliest first.
-    pub fn iter(&self) -> impl Iterator<Item = &Addition> {
+    pub fn iter(&self) -> impl DoubleEndedIterator<Item = &Addition> {
         self.0.iter()
     }
 

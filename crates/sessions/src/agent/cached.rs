@@ -160,6 +160,15 @@ impl EpisodeStore for CachedEpisodes {
         self.store.record_broken_off(step)
     }
 
+    fn take_back<'a>(
+        &'a self,
+        step: &'a BrokenOffStep,
+        is_first: bool,
+    ) -> BoxFuture<'a, Result<(), EpisodesError>> {
+        self.cache.note_taken_back(step, is_first);
+        self.store.take_back(step, is_first)
+    }
+
     fn episode_lengths(&self, most: u32) -> BoxFuture<'_, Result<Vec<EpisodeLength>, EpisodesError>> {
         self.store.episode_lengths(most)
     }

@@ -28,6 +28,8 @@ pub async fn conforms(store: &dyn EpisodeStore) {
     steps_are_counted_and_the_latest_courses_told(store).await;
     what_was_added_stays_with_its_run(store).await;
     a_step_that_is_answered_is_not_found_by_its_beginning(store).await;
+    an_episode_whose_step_runs_is_handed_out_last(store).await;
+    a_beginning_is_taken_back(store).await;
     the_oldest_are_purged_first(store).await;
     of_many_twins_the_latest_are_kept(store).await;
 }
@@ -121,6 +123,7 @@ async fn what_was_added_stays_with_its_run(store: &dyn EpisodeStore) {
         id: id("added to"),
         link: link(number),
         added: vec![added(number, None)],
+        is_running: false,
         at: Timestamp(41),
     };
     store.record_broken_off(&broken_off(1)).await.unwrap();
@@ -150,6 +153,7 @@ async fn a_step_that_is_answered_is_not_found_by_its_beginning(store: &dyn Episo
         id: run.clone(),
         link: link(7).broken_off(),
         added: vec![added(None)],
+        is_running: true,
         at: Timestamp(43),
     };
     store.open(&account(), &run, &EpisodeLimits::default(), Timestamp(43)).await.unwrap();
@@ -165,6 +169,58 @@ async fn a_step_that_is_answered_is_not_found_by_its_beginning(store: &dyn Episo
     store.record_step(&answered).await.unwrap();
     assert_eq!((found().await, read().await), (0, Additions::from(vec![added(Some(8))])));
     assert_eq!(find(store, 92).await.as_deref(), Some("begun"));
+}
+
+/// Of two steps with the same beginning, the one that broke off is handed out before the one that runs.
+async fn an_episode_whose_step_runs_is_handed_out_last(store: &dyn EpisodeStore) {
+    let begun = |name: &str, at: i64| BrokenOffStep {
+        account: account(),
+        id: id(name),
+        link: link(93),
+        added: Vec::new(),
+        is_running: true,
+        at: Timestamp(at),
+    };
+    for (name, at) in [("broke off", 43), ("runs", 44)] {
+        store.open(&account(), &id(name), &EpisodeLimits::default(), Timestamp(at)).await.unwrap();
+        store.record_broken_off(&begun(name, at)).await.unwrap();
+    }
+    let twins = store.identical_episodes(&account(), &link(93), EVER).await.unwrap();
+    assert!(twins.len() == 2 && twins.iter().all(|twin| twin.continued == IdenticalEpisode::RUNNING));
+    let broke_off = BrokenOffStep { is_running: false, ..begun("broke off", 43) };
+    store.record_broken_off(&broke_off).await.unwrap();
+    for _ in 0..2 {
+        assert_eq!(find(store, 93).await.as_deref(), Some("broke off"), "also when it was gone on from");
+    }
+}
+
+/// Of a step that said nothing nothing stays, and of an episode that it would have begun neither.
+async fn a_beginning_is_taken_back(store: &dyn EpisodeStore) {
+    let added = |text: &str| Addition {
+        before: link(8),
+        after: None,
+        words: AddedWords { text: text.into(), ..AddedWords::default() },
+    };
+    let begun = |name: &str, text: &str| BrokenOffStep {
+        account: account(),
+        id: id(name),
+        link: link(94),
+        added: vec![added(text)],
+        is_running: true,
+        at: Timestamp(43),
+    };
+    let read = async |name| store.read(&account(), &id(name)).await.unwrap();
+    for (name, stated) in [("bare", EpisodeLimits::default()), ("limited", limits(5, 5))] {
+        store.open(&account(), &id(name), &stated, Timestamp(43)).await.unwrap();
+        store.record_broken_off(&begun(name, "other")).await.unwrap();
+        store.record_broken_off(&begun(name, "8 left")).await.unwrap();
+        store.take_back(&begun(name, "8 left"), false).await.unwrap();
+        assert_eq!(read(name).await.unwrap().added, Additions::from(vec![added("other")]));
+        assert_eq!(store.identical_episodes(&account(), &link(94), EVER).await.unwrap(), []);
+        store.take_back(&begun(name, "other"), true).await.unwrap();
+    }
+    assert_eq!(read("bare").await, None);
+    assert_eq!(read("limited").await.unwrap().added, Additions::default());
 }
 
 async fn a_raise_is_on_top_of_what_is_stated(store: &dyn EpisodeStore) {

@@ -76,12 +76,14 @@ impl MemoryEpisodes {
             }
             episode.lower(&known.stated);
             episode.last_used = episode.last_used.max(known.last_used);
-            if known.steps > episode.steps {
-                (episode.steps, episode.last) = (known.steps, known.last.clone());
-            }
             let read: Vec<Addition> = episode.added.iter().cloned().collect();
             episode.added = known.added.clone();
-            episode.added.extend(&read);
+            if known.steps > episode.steps {
+                // What was read is older: it may have what was taken back since.
+                (episode.steps, episode.last) = (known.steps, known.last.clone());
+            } else {
+                episode.added.extend(&read);
+            }
         }
         kept.insert(run, episode);
     }
@@ -138,6 +140,11 @@ impl MemoryEpisodes {
     /// Notes a step that broke off, of an episode that is known.
     pub(super) fn note_broken_off(&self, step: &BrokenOffStep) {
         self.table().break_off(step);
+    }
+
+    /// Takes back what was noted of a step that began.
+    pub(super) fn note_taken_back(&self, step: &BrokenOffStep, is_first: bool) {
+        self.table().take_back(step, is_first);
     }
 
     pub(super) fn forget(&self, before: Timestamp, most: usize) -> usize {
@@ -218,11 +225,26 @@ impl EpisodeTable {
     }
 
     fn break_off(&mut self, step: &BrokenOffStep) {
-        let BrokenOffStep { account, id, link, added, at } = step;
+        let BrokenOffStep { account, id, link, added, at, .. } = step;
         if let Some(episode) = self.episodes.get_mut(&(account.clone(), id.clone())) {
             episode.added.extend(added);
-            let twin = IdenticalEpisode { id: id.clone(), continued: Count::ZERO, at: *at };
-            self.insert_identical((account.clone(), link.0), twin);
+            let (end, twin) = ((account.clone(), link.0), id.clone());
+            self.remove_identical(&end, id);
+            self.insert_identical(end, IdenticalEpisode { id: twin, continued: step.continued(), at: *at });
+        }
+    }
+
+    fn take_back(&mut self, step: &BrokenOffStep, is_first: bool) {
+        self.remove_identical(&(step.account.clone(), step.link.0), &step.id);
+        let run = (step.account.clone(), step.id.clone());
+        let Some(episode) = self.episodes.get_mut(&run) else { return };
+        step.added.iter().for_each(|added| episode.added.remove(added));
+        let is_bare = episode.steps == Count::ZERO
+            && episode.stated == EpisodeLimits::default()
+            && episode.raised == EpisodeRaise::default();
+        if is_first && is_bare {
+            self.episodes_by_age.remove(&(episode.last_used, run.clone()));
+            self.episodes.remove(&run);
         }
     }
 
@@ -376,6 +398,15 @@ impl EpisodeStore for MemoryEpisodes {
 
     fn record_broken_off<'a>(&'a self, step: &'a BrokenOffStep) -> BoxFuture<'a, Result<(), EpisodesError>> {
         self.note_broken_off(step);
+        std::future::ready(Ok(())).boxed()
+    }
+
+    fn take_back<'a>(
+        &'a self,
+        step: &'a BrokenOffStep,
+        is_first: bool,
+    ) -> BoxFuture<'a, Result<(), EpisodesError>> {
+        self.note_taken_back(step, is_first);
         std::future::ready(Ok(())).boxed()
     }
 

@@ -96,6 +96,8 @@ pub struct BrokenOffStep {
     pub link: HistoryHash,
     /// What was added to its prompt; and what was added before, where the episode did not have it.
     pub added: Vec<Addition>,
+    /// True while its answer may still come to its end. Then nobody is handed the episode before one that broke off.
+    pub is_running: bool,
     /// When it broke off or began.
     pub at: Timestamp,
 }
@@ -198,6 +200,14 @@ pub trait EpisodeStore: Send + Sync {
     /// Keeps what is known of a step that came to no end, or not yet; nothing where there is no such episode.
     fn record_broken_off<'a>(&'a self, step: &'a BrokenOffStep) -> BoxFuture<'a, Result<(), EpisodesError>>;
 
+    /// Takes back what was kept of a step that began and said nothing: its link, what was added, and where it is an episode's
+    /// first, the episode, if there is no step and no limit of it.
+    fn take_back<'a>(
+        &'a self,
+        step: &'a BrokenOffStep,
+        is_first: bool,
+    ) -> BoxFuture<'a, Result<(), EpisodesError>>;
+
     /// How long runs took lately, the latest first, so many at most.
     fn episode_lengths(&self, most: u32) -> BoxFuture<'_, Result<Vec<EpisodeLength>, EpisodesError>>;
 
@@ -287,9 +297,19 @@ impl StoredEpisode {
     }
 }
 
+impl BrokenOffStep {
+    /// How often its episode counts as gone on from by its link.
+    pub fn continued(&self) -> Count {
+        if self.is_running { IdenticalEpisode::RUNNING } else { Count::ZERO }
+    }
+}
+
 impl IdenticalEpisode {
     /// The most episodes with the same end that are kept apart: of more, the least likely to go on are forgotten.
     pub const IDENTICAL_MAX: usize = 32;
+
+    /// As often an episode counts as gone on from by the beginning of a step that runs: any other is handed out before it.
+    pub const RUNNING: Count = Count(1 << 20);
 
     /// The least likely to go on, where there are too many.
     pub(super) fn surplus(twins: &[IdenticalEpisode]) -> Option<usize> {

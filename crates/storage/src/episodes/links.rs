@@ -4,7 +4,7 @@
 //! was given out least often.
 
 use crate::sql::{SqlConnection, SqlDialect, SqlRow, Statement};
-use stint_sessions::agent::{AnsweredStep, HistoryHash, IdenticalEpisode};
+use stint_sessions::agent::{AnsweredStep, BrokenOffStep, HistoryHash, IdenticalEpisode};
 use stint_types::units::{AccountId, EpisodeId, Timestamp};
 
 const CONTINUED: &str = "\
@@ -18,6 +18,11 @@ const RELEASED: &str = "\
 const LINK: &str = "\
     INSERT INTO episode_links (account, link, episode, continued, at) VALUES ($1, $2, $3, 0, $4) \
     ON CONFLICT (account, link, episode) DO UPDATE SET at = excluded.at";
+
+/// By its beginning an episode stands as its step does: it runs, or broke off.
+const LINK_BEGINNING: &str = "\
+    INSERT INTO episode_links (account, link, episode, at, continued) VALUES ($1, $2, $3, $4, $5) \
+    ON CONFLICT (account, link, episode) DO UPDATE SET at = excluded.at, continued = excluded.continued";
 
 const UNLINK: &str = "DELETE FROM episode_links WHERE account = $1 AND link = $2 AND episode = $3";
 
@@ -110,8 +115,24 @@ pub(super) async fn link_step(
     Ok(())
 }
 
+/// Links the beginning of a step with its episode.
+pub(super) async fn link_beginning(
+    step: &BrokenOffStep,
+    connection: &mut dyn SqlConnection,
+) -> Result<(), sqlx::Error> {
+    let BrokenOffStep { account, id, link, at, .. } = step;
+    let insert = tied(LINK_BEGINNING, account, link, id).bind(*at).bind(step.continued());
+    connection.execute(insert).await?;
+    delete_surplus(account, link, connection).await
+}
+
+/// Takes that back.
+pub(super) fn unlink_beginning(step: &BrokenOffStep) -> Statement {
+    tied(UNLINK, &step.account, &step.link, &step.id)
+}
+
 /// Links a history with the episode that goes on from it.
-pub(super) async fn link(
+async fn link(
     account: &AccountId,
     link: &HistoryHash,
     id: &EpisodeId,
@@ -119,6 +140,14 @@ pub(super) async fn link(
     connection: &mut dyn SqlConnection,
 ) -> Result<(), sqlx::Error> {
     connection.execute(tied(LINK, account, link, id).bind(at)).await?;
+    delete_surplus(account, link, connection).await
+}
+
+async fn delete_surplus(
+    account: &AccountId,
+    link: &HistoryHash,
+    connection: &mut dyn SqlConnection,
+) -> Result<(), sqlx::Error> {
     let surplus = Statement::new(SURPLUS).bind(account).bind(&link.0[..]);
     connection.execute(surplus.bind(IdenticalEpisode::IDENTICAL_MAX)).await.map(drop)
 }

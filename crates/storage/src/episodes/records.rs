@@ -34,6 +34,11 @@ const STEP_VALUES: &str = "\
 /// Steps of one episode at the same moment lose nothing of one another's.
 const ADD: &str = "UPDATE episodes SET added = replace(added, $3, '') || $3 WHERE account = $1 AND id = $2";
 
+const REMOVE: &str = "UPDATE episodes SET added = replace(added, $3, '') WHERE account = $1 AND id = $2";
+
+const DELETE_BARE: &str =
+    "DELETE FROM episodes WHERE account = $1 AND id = $2 AND steps = 0 AND limits = '{}'";
+
 const LENGTHS: &str = "\
     SELECT class, model, steps, ended FROM episodes WHERE model IS NOT NULL ORDER BY used_at DESC LIMIT $1";
 
@@ -193,6 +198,23 @@ pub(super) async fn record_additions(
 ) -> Result<bool, sqlx::Error> {
     let lines = Additions::from(added.to_vec()).to_lines();
     Ok(connection.execute(key.bound_to(ADD).bind(lines)).await? > 0)
+}
+
+/// Takes back what was added for a step; where that is the first, with the episode, if there is nothing else of it.
+pub(super) async fn delete_beginning(
+    key: EpisodeRowKey<'_>,
+    added: &[Addition],
+    is_first: bool,
+    connection: &mut dyn SqlConnection,
+) -> Result<(), sqlx::Error> {
+    for addition in added {
+        let line = Additions::from(vec![addition.clone()]).to_lines();
+        connection.execute(key.bound_to(REMOVE).bind(line)).await?;
+    }
+    if is_first {
+        connection.execute(key.bound_to(DELETE_BARE)).await?;
+    }
+    Ok(())
 }
 
 /// How many steps the latest episodes have.

@@ -67,13 +67,22 @@ impl SqlEpisodeStore {
     }
 
     async fn write_broken_off(&self, step: &BrokenOffStep) -> Result<(), sqlx::Error> {
-        let BrokenOffStep { account, id, link, added, at } = step;
+        let BrokenOffStep { account, id, added, .. } = step;
         let mut writer = self.database.writer().await?;
         let mut transaction = writer.begin().await?;
         let key = EpisodeRowKey { account, id };
         if records::record_additions(key, added, &mut *transaction).await? {
-            links::link(account, link, id, *at, &mut *transaction).await?;
+            links::link_beginning(step, &mut *transaction).await?;
         }
+        transaction.commit().await
+    }
+
+    async fn delete_beginning(&self, step: &BrokenOffStep, is_first: bool) -> Result<(), sqlx::Error> {
+        let BrokenOffStep { account, id, added, .. } = step;
+        let mut writer = self.database.writer().await?;
+        let mut transaction = writer.begin().await?;
+        transaction.execute(links::unlink_beginning(step)).await?;
+        records::delete_beginning(EpisodeRowKey { account, id }, added, is_first, &mut *transaction).await?;
         transaction.commit().await
     }
 
@@ -180,6 +189,14 @@ impl EpisodeStore for SqlEpisodeStore {
 
     fn record_broken_off<'a>(&'a self, step: &'a BrokenOffStep) -> BoxFuture<'a, Result<(), EpisodesError>> {
         self.answer(self.write_broken_off(step))
+    }
+
+    fn take_back<'a>(
+        &'a self,
+        step: &'a BrokenOffStep,
+        is_first: bool,
+    ) -> BoxFuture<'a, Result<(), EpisodesError>> {
+        self.answer(self.delete_beginning(step, is_first))
     }
 
     fn episode_lengths(&self, most: u32) -> BoxFuture<'_, Result<Vec<EpisodeLength>, EpisodesError>> {
