@@ -203,7 +203,7 @@ pub(super) struct LoadedModel {
 impl LoadedModel {
     /// Its configuration is in force: it stays loaded for as long as that says.
     pub(super) fn activate(&self) {
-        if let Err(error) = self.engine.engine.set_residency(self.residency) {
+        if let Err(error) = self.engine.engine.activate(self.residency) {
             tracing::error!(model = %self.engine.model, %error, "it stays loaded");
         }
     }

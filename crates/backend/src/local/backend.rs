@@ -90,7 +90,9 @@ impl LocalBackend {
         let job = self.job(call)?;
         let job = GenerationJob { constraint: self.constraint(&call.request).await?, ..job };
         let prompt = job.prompt.len();
-        let lease = self.engine.lease().await.map_err(|refused| lease_failure(&refused))?;
+        let resumes = matches!(call.part, GenerationPart::Solution { .. });
+        let leased = if resumes { self.engine.lease_to_resume().await } else { self.engine.lease().await };
+        let mut lease = leased.map_err(|refused| lease_failure(&refused))?;
         self.engine.single_step().into_iter().for_each(|step| self.speed.expect_token(step));
         // Loading is no part of what reading a prompt takes.
         let mut lap = self.speed.start();
@@ -100,10 +102,12 @@ impl LocalBackend {
             lap.mark_queued();
         }
         let tokens = lease.engine().generate(job).map_err(|refused| self.refusal_failure(&refused))?;
+        // A thought that is cut is gone on with by another call.
+        lease.set_may_resume(!resumes);
         let decoder = StepDecoder::new(self.format.clone(), prompt);
         let pieces = VecDeque::from([decoder.prompt_usage()]);
         let engine = self.engine.clone();
-        let flow = LocalStream { tokens, _lease: lease, engine, decoder, pieces, timer: lap };
+        let flow = LocalStream { tokens, lease, engine, decoder, pieces, timer: lap };
         let pieces = Box::pin(stream::unfold(flow, |mut flow| async move {
             let piece = flow.next().await?;
             Some((piece, flow))
@@ -343,7 +347,7 @@ impl Backend for LocalBackend {
 struct LocalStream {
     tokens: engine::TokenStream,
     /// The model is not let go while this is read.
-    _lease: EngineLease,
+    lease: EngineLease,
     engine: PooledEngine,
     decoder: StepDecoder,
     pieces: VecDeque<Piece>,
@@ -359,8 +363,12 @@ impl LocalStream {
                 }
                 engine::GenerationEvent::Logprobs(told) => self.decoder.logprobs(told),
                 engine::GenerationEvent::Token(step) => self.pieces.extend(self.decoder.step(step)),
-                engine::GenerationEvent::Done(done) => self.pieces.extend(self.decoder.finish(done)),
+                engine::GenerationEvent::Done(done) => {
+                    self.lease.set_may_resume(false);
+                    self.pieces.extend(self.decoder.finish(done));
+                }
                 engine::GenerationEvent::Failed(error) => {
+                    self.lease.set_may_resume(false);
                     return Some(Err(engine_failure(&error, &self.engine)));
                 }
             }

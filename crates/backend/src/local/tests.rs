@@ -94,6 +94,30 @@ fn read(pieces: &[Piece]) -> (String, Vec<u32>, String, String) {
 }
 
 #[tokio::test]
+async fn a_thought_that_is_cut_is_gone_on_with_before_its_model_is_let_go() {
+    let local = local();
+    let at_once = stint_engine::Residency { load_on_startup: false, keep_alive: Some(Duration::ZERO) };
+    local.engine.activate(at_once).unwrap();
+    let mut thinking = local.generate(call("12+30*4?", whole(60, 20))).await.unwrap();
+    while !matches!(thinking.next().await.unwrap().unwrap(), Piece::Thought { .. }) {}
+    let loads = local.engine.totals().loads;
+    drop(thinking);
+    tokio::time::sleep(Duration::from_millis(200)).await;
+    assert!(local.engine.is_loaded());
+    let thought = Thought { text: "30*4=1".into(), ..Thought::default() };
+    run(&local, GenerationPart::Solution { thought, answer: String::new(), solution: Tokens(4) }).await;
+    assert_eq!(local.engine.totals().loads, loads);
+    // An answer that has come to its end keeps nothing: that of the cut one has passed.
+    tokio::time::sleep(Duration::from_millis(2500)).await;
+    run(&local, whole(0, 2)).await;
+    let ended = std::time::Instant::now();
+    while local.engine.is_loaded() {
+        assert!(ended.elapsed() < Duration::from_millis(1500), "{:?}", ended.elapsed());
+        tokio::time::sleep(Duration::from_millis(5)).await;
+    }
+}
+
+#[tokio::test]
 async fn the_embedded_model_thinks_answers_and_is_cut_to_the_token() {
     let local = local();
     let pieces = run(&local, whole(60, 20)).await;

@@ -1,5 +1,6 @@
 //! One model of a pool: how it stands, who uses it, and what it did.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -12,6 +13,12 @@ use crate::supervised::SupervisedEngine;
 
 use super::engine_spec::{EngineSpec, Residency};
 use super::load_time::LoadTime;
+
+/// A thought that was cut is gone on with so soon after its first half, or not at all. Meanwhile its model is in use.
+pub(super) const RESUMED_WITHIN: Duration = Duration::from_secs(2);
+
+/// A request's place among those that wait for a model: later ones are greater.
+pub(super) type Ticket = u64;
 
 /// What a model's engines did, all of them together.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -51,11 +58,12 @@ pub(super) struct Entry {
     pub(super) stage: LoadStage,
     /// Requests that use it.
     pub(super) leases: usize,
-    /// Requests that wait for it, and since when some do.
-    pub(super) waiters: usize,
-    pub(super) wanted_since: Option<Instant>,
-    /// How often those who waited were told that there is no room.
-    pub(super) refusals: u64,
+    /// Until then a request that used it may come back for the rest of its answer.
+    resumed_until: Option<Instant>,
+    /// Requests that wait for it, and since when.
+    pub(super) waiters: BTreeMap<Ticket, Instant>,
+    /// Since when they wait for others to leave it room.
+    pub(super) no_room_since: Option<Instant>,
     /// It takes no more requests until it was let go: another has waited for its room.
     pub(super) is_yielding: bool,
     pub(super) last_used: Instant,
@@ -74,9 +82,9 @@ impl Entry {
             residency,
             stage: LoadStage::Unloaded,
             leases: 0,
-            waiters: 0,
-            wanted_since: None,
-            refusals: 0,
+            resumed_until: None,
+            waiters: BTreeMap::new(),
+            no_room_since: None,
             is_yielding: false,
             last_used: now,
             load_time: LoadTime::guess(spec.size.weights),
@@ -105,17 +113,39 @@ impl Entry {
         if let LoadStage::Loaded(engine) = &self.stage { Some(engine) } else { None }
     }
 
+    /// Whether it may not be let go: a request uses it, may come back for the rest of its answer, or is about to use it. Those
+    /// that wait for one which yields wait until it was loaded again.
+    pub(super) fn is_busy(&self, now: Instant) -> bool {
+        let may_be_resumed = self.resumed_until.is_some_and(|until| now < until);
+        self.leases > 0 || may_be_resumed || (!self.waiters.is_empty() && !self.is_yielding)
+    }
+
     /// When it is to be let go, where nobody uses it.
     pub(super) fn expires(&self) -> Option<Instant> {
-        let is_idle = self.leases == 0 && self.waiters == 0 && self.engine().is_some();
-        self.residency.keep_alive.filter(|_| is_idle).map(|time| self.last_used + time)
+        let is_idle = self.leases == 0 && self.waiters.is_empty() && self.engine().is_some();
+        let at = self.residency.keep_alive.filter(|_| is_idle).map(|time| self.last_used + time)?;
+        Some(self.resumed_until.map_or(at, |until| at.max(until)))
+    }
+
+    /// A request uses it no more. It may come back for the rest of its answer.
+    pub(super) fn release(&mut self, may_resume: bool, now: Instant) {
+        self.leases = self.leases.saturating_sub(1);
+        self.last_used = now;
+        if may_resume {
+            self.resumed_until = Some(now + RESUMED_WITHIN);
+        }
+    }
+
+    /// Since when a request waits for it.
+    pub(super) fn wanted_since(&self) -> Option<Instant> {
+        self.waiters.values().next().copied()
     }
 
     /// How busy it is now. What engines before this one did is counted in.
     pub(super) fn load(&self) -> EngineLoad {
         let mut load = self.engine().map_or_else(|| self.spec.idle_load(), SupervisedEngine::load);
         load.counts += self.before;
-        load.waiting += self.waiters;
+        load.waiting += self.waiters.len();
         load
     }
 

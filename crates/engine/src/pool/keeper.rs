@@ -23,17 +23,16 @@ pub(super) fn keep(pool: &Weak<PoolShared>) {
     while let Some(pool) = pool.upgrade() {
         let mut state = pool.lock();
         let work = state.next_work(Instant::now());
+        // What it decided may be what a request waits for.
+        let has_news = state.take_news();
+        if has_news {
+            pool.announce();
+        }
         match work {
             Work::End => return,
-            Work::Wait(most) => {
-                // What it decided may be what a request waits for.
-                if state.take_news() {
-                    drop(state);
-                    pool.announce();
-                } else {
-                    pool.wait(state, most);
-                }
-            }
+            // Those who heard it look at the state, and change it.
+            Work::Wait(_) if has_news => {}
+            Work::Wait(most) => pool.wait(state, most),
             Work::Load(id, spec) => {
                 let most = state.load_time_max(id, LOAD_FACTOR, LOAD_MORE);
                 drop(state);

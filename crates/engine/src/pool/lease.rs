@@ -13,6 +13,7 @@ use super::shared::PoolShared;
 pub struct EngineLease {
     engine: SupervisedEngine,
     member: Arc<Membership>,
+    may_resume: bool,
 }
 
 /// A model's place in its pool.
@@ -32,7 +33,7 @@ impl Drop for Membership {
 
 impl EngineLease {
     pub(super) fn new(engine: SupervisedEngine, member: Arc<Membership>) -> Self {
-        Self { engine, member }
+        Self { engine, member, may_resume: false }
     }
 
     /// The engine.
@@ -40,12 +41,17 @@ impl EngineLease {
     pub fn engine(&self) -> &SupervisedEngine {
         &self.engine
     }
+
+    /// Whether the request may come back at once for the rest of its answer: the model is kept for it for a moment.
+    pub fn set_may_resume(&mut self, may_resume: bool) {
+        self.may_resume = may_resume;
+    }
 }
 
 impl Drop for EngineLease {
     fn drop(&mut self) {
         let Membership { pool, id } = &*self.member;
-        let is_idle = pool.lock().release(*id, Instant::now());
+        let is_idle = pool.lock().release(*id, self.may_resume, Instant::now());
         if is_idle {
             pool.wake();
         }

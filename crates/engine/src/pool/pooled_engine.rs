@@ -14,7 +14,7 @@ use crate::supervised::{EngineListener, SupervisedEngine};
 use crate::worker_thread::WorkerThread;
 
 use super::engine_spec::{EngineSpec, Residency};
-use super::entry::{EngineTotals, Entry, LoadStage};
+use super::entry::{EngineTotals, Entry, LoadStage, Ticket};
 use super::keeper::{finish_load, keep, let_go};
 use super::lease::{EngineLease, Membership};
 use super::lease_refusal::LeaseRefusal;
@@ -106,7 +106,8 @@ impl PooledEngine {
         Ok(engine)
     }
 
-    /// Loads it on this thread, where there is room: a model that stays for good is loaded in any case. False if it was not.
+    /// Loads it on this thread, where there is room: a model that stays for good is loaded in any case, and idle ones leave it
+    /// room. False if it was not.
     ///
     /// # Errors
     /// Why it cannot run.
@@ -119,9 +120,10 @@ impl PooledEngine {
             if entry.has_memory() {
                 return Ok(true);
             }
-            match state.room_for(*id) {
-                Room::AfterIdle(idle) => {
-                    let first = idle.first().and_then(|id| state.let_go(*id, UnloadReason::Room));
+            let now = Instant::now();
+            match state.room_for(*id, now) {
+                Room::AfterIdle(idle) if is_permanent => {
+                    let first = idle.first().and_then(|id| state.let_go(*id, UnloadReason::Room, now));
                     drop(state);
                     if let Some(Work::LetGo(id, engine, reason)) = first {
                         let_go(pool, id, &engine, reason);
@@ -129,10 +131,11 @@ impl PooledEngine {
                     }
                     return Ok(false);
                 }
-                Room::AfterBusy(_) | Room::Never if !is_permanent => return Ok(false),
-                Room::Free | Room::AfterBusy(_) | Room::Never => {}
+                Room::Free => {}
+                Room::AfterIdle(_) | Room::AfterBusy(_) | Room::Never if !is_permanent => return Ok(false),
+                Room::AfterIdle(_) | Room::AfterBusy(_) | Room::Never => {}
             }
-            let Some(spec) = state.start_loading(*id, Instant::now()) else { return Ok(false) };
+            let Some(spec) = state.start_loading(*id, now) else { return Ok(false) };
             drop(state);
             let loaded = spec.start();
             // Whoever wants it now hears of a failure by this.
@@ -154,11 +157,23 @@ impl PooledEngine {
     /// # Errors
     /// Why there is none.
     pub async fn lease(&self) -> Result<EngineLease, LeaseRefusal> {
+        self.lease_for(false).await
+    }
+
+    /// The same for the rest of an answer that was begun on it: one that yields to another model ends that first.
+    ///
+    /// # Errors
+    /// Why there is none.
+    pub async fn lease_to_resume(&self) -> Result<EngineLease, LeaseRefusal> {
+        self.lease_for(true).await
+    }
+
+    async fn lease_for(&self, resumes: bool) -> Result<EngineLease, LeaseRefusal> {
         let mut changes = self.member.pool.changes();
         let mut ticket = None;
         loop {
             changes.borrow_and_update();
-            if let Some(leased) = self.try_lease(&mut ticket) {
+            if let Some(leased) = self.try_lease(resumes, &mut ticket) {
                 return leased;
             }
             self.ensure_keeper().map_err(|error| LeaseRefusal::Failed { error, retry_in: RETRY_USUAL })?;
@@ -171,17 +186,21 @@ impl PooledEngine {
     }
 
     /// A lease, or why there is none; nothing where it is to be waited for, by this ticket.
-    fn try_lease(&self, ticket: &mut Option<WaitTicket>) -> Option<Result<EngineLease, LeaseRefusal>> {
+    fn try_lease(
+        &self,
+        resumes: bool,
+        ticket: &mut Option<WaitTicket>,
+    ) -> Option<Result<EngineLease, LeaseRefusal>> {
         let Membership { pool, id } = &*self.member;
         let (mut state, now) = (pool.lock(), Instant::now());
-        if let Some(leased) = state.lease(*id, now) {
+        if let Some(leased) = state.lease(*id, resumes, now) {
             return Some(leased.map(|engine| EngineLease::new(engine, Arc::clone(&self.member))));
         }
         match ticket {
-            Some(ticket) if state.is_refused(*id, ticket.round) => return Some(Err(LeaseRefusal::NoRoom)),
+            Some(ticket) if state.is_refused(*id, ticket.place) => return Some(Err(LeaseRefusal::NoRoom)),
             Some(_) => {}
             None => match state.join(*id, now) {
-                Ok(round) => *ticket = Some(WaitTicket { member: Arc::clone(&self.member), round }),
+                Ok(place) => *ticket = Some(WaitTicket { member: Arc::clone(&self.member), place }),
                 Err(refused) => return Some(Err(refused)),
             },
         }
@@ -199,12 +218,12 @@ impl PooledEngine {
         Ok(())
     }
 
-    /// From now on it stays for so long.
+    /// Its configuration is in force: from now on it stays for so long, and its device's memory counts for all.
     ///
     /// # Errors
     /// The thread that lets models go cannot be started.
-    pub fn set_residency(&self, residency: Residency) -> Result<(), EngineError> {
-        self.with_entry(|entry| entry.residency = residency);
+    pub fn activate(&self, residency: Residency) -> Result<(), EngineError> {
+        self.member.pool.lock().activate(self.member.id, residency);
         if residency.is_permanent() { Ok(()) } else { self.ensure_keeper() }
     }
 
@@ -329,14 +348,13 @@ impl PooledEngine {
 /// A request's place among those that wait for a model.
 struct WaitTicket {
     member: Arc<Membership>,
-    /// How often those who waited had been refused when it came.
-    round: u64,
+    place: Ticket,
 }
 
 impl Drop for WaitTicket {
     fn drop(&mut self) {
         let Membership { pool, id } = &*self.member;
-        pool.lock().leave(*id, self.round);
+        pool.lock().leave(*id, self.place);
         pool.wake();
     }
 }

@@ -9,7 +9,7 @@ use crate::supervised::SupervisedEngine;
 use crate::worker_thread::WorkerThread;
 
 use super::engine_spec::{EngineSpec, Residency};
-use super::entry::{Entry, LoadStage};
+use super::entry::{Entry, LoadStage, Ticket};
 use super::lease_refusal::LeaseRefusal;
 use super::room::{Hold, ModelId, Occupant, Room, find_room};
 
@@ -34,6 +34,7 @@ pub(super) struct PoolState {
     pub(super) wait_max: Duration,
     pub(super) entries: BTreeMap<ModelId, Entry>,
     next_id: ModelId,
+    next_ticket: Ticket,
     pub(super) is_stopping: bool,
     pub(super) keeper: Option<WorkerThread>,
     /// Whether something was decided that requests wait for.
@@ -49,6 +50,7 @@ impl PoolState {
             wait_max,
             entries: BTreeMap::new(),
             next_id: 0,
+            next_ticket: 0,
             is_stopping: false,
             keeper: None,
             has_news: false,
@@ -56,19 +58,29 @@ impl PoolState {
         }
     }
 
-    /// One more model. What it was measured beside counts from now on.
+    /// One more model. The first one's memory counts for all, until another is in force.
     pub(super) fn add(&mut self, spec: Arc<EngineSpec>, residency: Residency, now: Instant) -> ModelId {
         let id = self.next_id;
         self.next_id += 1;
-        self.memory_max = spec.size.memory_max;
+        self.memory_max = self.memory_max.or(spec.size.memory_max);
         self.entries.insert(id, Entry::new(spec, residency, now));
         id
     }
 
-    /// A lease of a model's engine: the engine; why there is none; or nothing where it is to be waited for.
+    /// A model is in force: it stays for so long, and what it was measured beside counts from now on.
+    pub(super) fn activate(&mut self, id: ModelId, residency: Residency) {
+        if let Some(entry) = self.entries.get_mut(&id) {
+            entry.residency = residency;
+            self.memory_max = entry.spec.size.memory_max;
+        }
+    }
+
+    /// A lease of a model's engine: the engine; why there is none; or nothing where it is to be waited for. A model that yields
+    /// ends what it has begun, the rest of an answer too.
     pub(super) fn lease(
         &mut self,
         id: ModelId,
+        resumes: bool,
         now: Instant,
     ) -> Option<Result<SupervisedEngine, LeaseRefusal>> {
         if self.is_stopping {
@@ -81,42 +93,42 @@ impl PoolState {
             let retry_in = until.saturating_duration_since(now);
             return Some(Err(LeaseRefusal::Failed { error: error.clone(), retry_in }));
         }
-        let engine = entry.open_engine()?.clone();
+        let engine = if resumes { entry.engine() } else { entry.open_engine() }?.clone();
         entry.leases += 1;
         entry.last_used = now;
         Some(Ok(engine))
     }
 
-    /// A request waits for a model from now on. Returns the round that it waits in.
-    pub(super) fn join(&mut self, id: ModelId, now: Instant) -> Result<u64, LeaseRefusal> {
+    /// A request waits for a model from now on.
+    pub(super) fn join(&mut self, id: ModelId, now: Instant) -> Result<Ticket, LeaseRefusal> {
         let Some(entry) = self.entries.get_mut(&id) else { return Err(LeaseRefusal::Stopped) };
-        if entry.waiters >= entry.spec.waiters_max() {
+        if entry.waiters.len() >= entry.spec.waiters_max() {
             return Err(LeaseRefusal::Busy);
         }
-        entry.waiters += 1;
-        entry.wanted_since.get_or_insert(now);
-        Ok(entry.refusals)
+        let ticket = self.next_ticket;
+        self.next_ticket += 1;
+        entry.waiters.insert(ticket, now);
+        Ok(ticket)
     }
 
-    /// Whether those who waited in this round were refused.
-    pub(super) fn is_refused(&self, id: ModelId, round: u64) -> bool {
-        self.entries.get(&id).is_some_and(|entry| entry.refusals != round)
+    /// Whether a request that waited was refused.
+    pub(super) fn is_refused(&self, id: ModelId, ticket: Ticket) -> bool {
+        self.entries.get(&id).is_some_and(|entry| !entry.waiters.contains_key(&ticket))
     }
 
-    /// A request of this round waits no more.
-    pub(super) fn leave(&mut self, id: ModelId, round: u64) {
-        let Some(entry) = self.entries.get_mut(&id).filter(|entry| entry.refusals == round) else { return };
-        entry.waiters = entry.waiters.saturating_sub(1);
-        if entry.waiters == 0 {
-            entry.wanted_since = None;
+    /// A request waits no more.
+    pub(super) fn leave(&mut self, id: ModelId, ticket: Ticket) {
+        let Some(entry) = self.entries.get_mut(&id) else { return };
+        entry.waiters.remove(&ticket);
+        if entry.waiters.is_empty() {
+            entry.no_room_since = None;
         }
     }
 
-    /// Nobody uses it for this request any more. True if it is idle now.
-    pub(super) fn release(&mut self, id: ModelId, now: Instant) -> bool {
+    /// Nobody uses it for this request any more. True if no other does.
+    pub(super) fn release(&mut self, id: ModelId, may_resume: bool, now: Instant) -> bool {
         let Some(entry) = self.entries.get_mut(&id) else { return false };
-        entry.leases = entry.leases.saturating_sub(1);
-        entry.last_used = now;
+        entry.release(may_resume, now);
         entry.leases == 0
     }
 
@@ -126,22 +138,21 @@ impl PoolState {
             return Work::End;
         }
         let expired = self.entries.iter().find(|(_, entry)| entry.expires().is_some_and(|at| at <= now));
-        if let Some(work) = expired.map(|(id, _)| *id).and_then(|id| self.let_go(id, UnloadReason::Idle)) {
+        if let Some(work) = expired.map(|(id, _)| *id).and_then(|id| self.let_go(id, UnloadReason::Idle, now))
+        {
             return work;
         }
-        let found = self.first_wanted(now).map(|wanted| (wanted, self.room_for(wanted)));
+        let found = self.first_wanted(now).map(|wanted| (wanted, self.room_for(wanted, now)));
         self.mark_yielding(found.as_ref(), now);
         match found {
             None => Work::Wait(self.until_next(now)),
             Some((id, Room::Free)) => self.begin_load(id, now),
             Some((_, Room::AfterIdle(idle))) => {
-                let first = idle.first().and_then(|id| self.let_go(*id, UnloadReason::Room));
+                let first = idle.first().and_then(|id| self.let_go(*id, UnloadReason::Room, now));
                 first.unwrap_or(Work::Wait(LOOK_EVERY))
             }
             Some((id, Room::AfterBusy(_))) => {
-                if self.waited(id, now) >= self.wait_max {
-                    self.refuse(id);
-                }
+                self.refuse_late(id, now);
                 Work::Wait(self.until_next(now).min(Duration::from_millis(100)))
             }
             Some((id, Room::Never)) => {
@@ -158,25 +169,26 @@ impl PoolState {
             LoadStage::Failed { until, .. } => *until <= now,
             LoadStage::Loading { .. } | LoadStage::Loaded(_) | LoadStage::Leaving => false,
         };
-        let wanted = self.entries.iter().filter(|(_, entry)| entry.waiters > 0 && can_load(&entry.stage));
-        wanted.min_by_key(|(_, entry)| entry.wanted_since).map(|(id, _)| *id)
+        let wanted = self.entries.iter().filter(|(_, entry)| can_load(&entry.stage));
+        let since = wanted.filter_map(|(id, entry)| Some((entry.wanted_since()?, *id)));
+        since.min().map(|(_, id)| id)
     }
 
     /// Where there is room for a model.
-    pub(super) fn room_for(&mut self, id: ModelId) -> Room {
+    pub(super) fn room_for(&mut self, id: ModelId, now: Instant) -> Room {
         self.given_up.retain(|(thread, _)| !thread.has_left());
         let Some(bytes) = self.entries.get(&id).map(|entry| entry.spec.size.memory) else {
             return Room::Never;
         };
-        find_room(self.memory_max, &self.occupants(), bytes)
+        find_room(self.memory_max, &self.occupants(now), bytes)
     }
 
-    fn occupants(&self) -> Vec<Occupant> {
+    fn occupants(&self, now: Instant) -> Vec<Occupant> {
         let others = self.entries.iter().filter(|(_, entry)| entry.has_memory());
         let of = |(id, entry): (&ModelId, &Entry)| {
             let hold = match entry.stage {
                 LoadStage::Loaded(_) if entry.residency.is_permanent() => Hold::Fixed,
-                LoadStage::Loaded(_) if entry.leases > 0 => Hold::Busy(entry.last_used),
+                LoadStage::Loaded(_) if entry.is_busy(now) => Hold::Busy(entry.last_used),
                 LoadStage::Loaded(_) => Hold::Idle(entry.last_used),
                 _ => Hold::Busy(entry.last_used),
             };
@@ -190,26 +202,37 @@ impl PoolState {
         others.map(of).chain(given_up).collect()
     }
 
-    /// Models in the way of one that has waited as long as its loading takes take no more requests until they are let go, so
-    /// that one which is always in use keeps no other out. All others take them.
+    /// Models in the way of one that has waited for room for long enough take no more requests until they are let go, so that
+    /// one which is always in use keeps no other out. All others take them.
     fn mark_yielding(&mut self, found: Option<&(ModelId, Room)>, now: Instant) {
-        let yielding = match found {
-            Some((id, Room::AfterBusy(in_the_way))) if self.waited(*id, now) >= self.expected_load(*id) => {
-                &in_the_way[..]
+        let (in_the_way, is_due) = match found {
+            Some((id, Room::AfterBusy(busy))) => {
+                (&busy[..], self.without_room(*id, now) >= self.patience(*id))
             }
-            _ => &[],
+            // They have ended what they had begun.
+            Some((_, Room::AfterIdle(idle))) => (&idle[..], false),
+            _ => (&[][..], false),
         };
         for (id, entry) in &mut self.entries {
-            let yields = yielding.contains(id);
+            let yields = in_the_way.contains(id) && (is_due || entry.is_yielding);
             // Requests that wait for it may have it again.
             self.has_news |= entry.is_yielding && !yields;
             entry.is_yielding = yields;
         }
     }
 
-    fn waited(&self, id: ModelId, now: Instant) -> Duration {
-        let since = self.entries.get(&id).and_then(|entry| entry.wanted_since);
-        since.map_or(Duration::ZERO, |since| now.saturating_duration_since(since))
+    /// How long requests have waited for others to leave a model room. It counts from the first such look.
+    fn without_room(&mut self, id: ModelId, now: Instant) -> Duration {
+        let entry = self.entries.get_mut(&id);
+        entry.map_or(Duration::ZERO, |entry| {
+            now.saturating_duration_since(*entry.no_room_since.get_or_insert(now))
+        })
+    }
+
+    /// How long those in a model's way take more requests: as long as its loading takes, and no longer than leaves them time to
+    /// end what they have begun before it is refused.
+    fn patience(&self, id: ModelId) -> Duration {
+        self.expected_load(id).min(self.wait_max / 2)
     }
 
     fn expected_load(&self, id: ModelId) -> Duration {
@@ -224,12 +247,13 @@ impl PoolState {
     pub(super) fn start_loading(&mut self, id: ModelId, now: Instant) -> Option<Arc<EngineSpec>> {
         let entry = self.entries.get_mut(&id)?;
         entry.stage = LoadStage::Loading { since: now };
+        entry.no_room_since = None;
         Some(entry.spec.clone())
     }
 
     /// Takes the engine of a model that nobody uses.
-    pub(super) fn let_go(&mut self, id: ModelId, reason: UnloadReason) -> Option<Work> {
-        let entry = self.entries.get_mut(&id).filter(|entry| entry.leases == 0)?;
+    pub(super) fn let_go(&mut self, id: ModelId, reason: UnloadReason, now: Instant) -> Option<Work> {
+        let entry = self.entries.get_mut(&id).filter(|entry| !entry.is_busy(now))?;
         let engine = entry.take_engine(LoadStage::Leaving)?;
         if let Some((_, count)) =
             UnloadReason::ALL.iter().zip(&mut entry.totals.unloads).find(|(known, _)| **known == reason)
@@ -255,10 +279,22 @@ impl PoolState {
     /// Those who wait for it hear that there is no room.
     fn refuse(&mut self, id: ModelId) {
         if let Some(entry) = self.entries.get_mut(&id) {
-            entry.refusals += 1;
-            entry.waiters = 0;
-            entry.wanted_since = None;
+            entry.waiters.clear();
+            entry.no_room_since = None;
             self.has_news = true;
+        }
+    }
+
+    /// Those hear it who have waited for room for long enough. Loading others is no part of that.
+    fn refuse_late(&mut self, id: ModelId, now: Instant) {
+        let wait_max = self.wait_max;
+        let Some(entry) = self.entries.get_mut(&id) else { return };
+        let Some(no_room_since) = entry.no_room_since else { return };
+        let waiting = entry.waiters.len();
+        entry.waiters.retain(|_, since| now.saturating_duration_since(no_room_since.max(*since)) < wait_max);
+        self.has_news |= entry.waiters.len() < waiting;
+        if entry.waiters.is_empty() {
+            entry.no_room_since = None;
         }
     }
 
@@ -287,15 +323,16 @@ impl PoolState {
             LoadStage::Failed { until, .. } => own + until.saturating_duration_since(now),
             LoadStage::Loaded(_) | LoadStage::Unloaded | LoadStage::Leaving => own,
         };
-        let since = entry.wanted_since;
+        let since = entry.wanted_since();
         let ahead = self.entries.iter().filter(|(other, entry)| {
             let waits_longer =
-                entry.wanted_since.is_some_and(|other| since.is_none_or(|since| other < since));
+                entry.wanted_since().is_some_and(|other| since.is_none_or(|since| other < since));
             **other != id && (waits_longer || matches!(entry.stage, LoadStage::Loading { .. }))
         });
         let ahead: Duration = ahead.map(|(_, entry)| entry.load_time.expected()).sum();
-        // Those in the way go on for as long as its loading takes, and then with what they have begun.
-        let in_the_way = if matches!(self.room_for(id), Room::AfterBusy(_)) { own } else { Duration::ZERO };
+        // Those in the way take more for so long, and then end what they have begun.
+        let is_in_use = matches!(self.room_for(id, now), Room::AfterBusy(_));
+        let in_the_way = if is_in_use { self.patience(id) } else { Duration::ZERO };
         wait + ahead + in_the_way
     }
 }

@@ -1,7 +1,9 @@
 //! Models that share the memory of one device.
 
+use std::pin::{Pin, pin};
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::mpsc::{Receiver, channel};
+use std::task::{Context, Poll, Waker};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -137,18 +139,31 @@ fn a_model_in_use_is_not_let_go_and_another_waits_for_its_room() {
     pool.stop();
 }
 
-/// The lease, where there is one without a wait.
-fn lease_at_once(engine: &PooledEngine) -> Option<EngineLease> {
-    let mut context = std::task::Context::from_waker(std::task::Waker::noop());
-    match Box::pin(engine.lease()).as_mut().poll(&mut context) {
-        std::task::Poll::Ready(leased) => Some(leased.unwrap()),
-        std::task::Poll::Pending => None,
+/// What it says, where it says that without a wait.
+fn at_once<T>(mut future: Pin<&mut impl Future<Output = Result<T, LeaseRefusal>>>) -> Option<T> {
+    match future.as_mut().poll(&mut Context::from_waker(Waker::noop())) {
+        Poll::Ready(leased) => Some(leased.unwrap()),
+        Poll::Pending => None,
     }
+}
+
+fn lease_at_once(engine: &PooledEngine) -> Option<EngineLease> {
+    at_once(pin!(engine.lease()))
 }
 
 #[test]
 fn a_model_that_is_always_in_use_keeps_no_other_out() {
+    check_always_in_use(HOUR);
+}
+
+#[test]
+fn a_model_whose_loading_takes_as_long_as_a_request_waits_is_not_kept_out_either() {
+    check_always_in_use(Duration::from_secs(1));
+}
+
+fn check_always_in_use(wait_max: Duration) {
     let (pool, most) = (EnginePool::default(), room_for(1));
+    pool.set_wait_max(wait_max);
     let (first, _) = model(&pool, on_demand(HOUR), most, 0);
     let (second, _) = model(&pool, on_demand(HOUR), most, 0);
     let mut held = lease(&first).unwrap();
@@ -165,6 +180,94 @@ fn a_model_that_is_always_in_use_keeps_no_other_out() {
     waits.join().unwrap();
     again.join().unwrap();
     assert_eq!((first.totals().loads, second.totals().loads), (2, 1));
+    pool.stop();
+}
+
+#[test]
+fn a_model_that_was_loaded_is_there_for_those_who_wait_for_it() {
+    let (pool, most) = (EnginePool::default(), room_for(1));
+    let (first, _) = model(&pool, on_demand(HOUR), most, 0);
+    let (second, _) = model(&pool, on_demand(HOUR), most, 0);
+    let mut wanted = pin!(first.lease());
+    assert!(at_once(wanted.as_mut()).is_none());
+    until("it is loaded", || first.is_loaded());
+    let other = in_background(&second, answer);
+    until("the other is waited for", || second.load().waiting == 1);
+    thread::sleep(Duration::from_millis(100));
+    assert_eq!(first.totals().unloads, [0, 0]);
+    let held = at_once(wanted.as_mut()).expect("it was not let go before it was used");
+    assert_eq!(finish(held.engine().generate(job(2, 1, 1)).unwrap()).0.len(), 5);
+    drop(held);
+    other.join().unwrap();
+    pool.stop();
+}
+
+#[test]
+fn a_request_that_comes_back_for_the_rest_of_its_answer_finds_its_model_there() {
+    let (pool, most) = (EnginePool::default(), room_for(1));
+    let (first, _) = model(&pool, on_demand(Duration::ZERO), most, 0);
+    let (second, _) = model(&pool, on_demand(HOUR), most, 0);
+    let mut thought = lease(&first).unwrap();
+    let other = in_background(&second, answer);
+    until("the first one yields", || lease_at_once(&first).is_none());
+    thought.set_may_resume(true);
+    drop(thought);
+    thread::sleep(Duration::from_millis(100));
+    let answer = at_once(pin!(first.lease_to_resume())).expect("it is there, and takes what it had begun");
+    assert_eq!((first.totals().loads, first.totals().unloads), (1, [0, 0]));
+    drop(answer);
+    other.join().unwrap();
+    assert!(!first.is_loaded(), "nobody has come back for more");
+    pool.stop();
+}
+
+#[test]
+fn models_that_are_loaded_at_the_start_do_not_let_each_other_go() {
+    let (pool, most) = (EnginePool::default(), room_for(1));
+    let residency = Residency { load_on_startup: true, keep_alive: Some(HOUR) };
+    let models: Vec<_> = (0..2).map(|_| model(&pool, residency, most, 0).0).collect();
+    assert!(models[0].load_now().unwrap() && !models[1].load_now().unwrap());
+    assert!(models[0].is_loaded());
+    answer(&models[1]);
+    // What stays for good comes before what does not.
+    let (stays, _) = model(&pool, Residency::default(), most, 0);
+    assert!(stays.load_now().unwrap() && !models[1].is_loaded());
+    pool.stop();
+}
+
+#[test]
+fn the_memory_of_a_configuration_counts_once_that_is_in_force() {
+    let pool = EnginePool::default();
+    let models: Vec<_> = (0..2).map(|_| model(&pool, on_demand(HOUR), room_for(1), 0).0).collect();
+    answer(&models[0]);
+    let (newer, _) = model(&pool, on_demand(HOUR), room_for(2), 0);
+    answer(&models[1]);
+    assert!(!models[0].is_loaded(), "there is room for one");
+    newer.activate(on_demand(HOUR)).unwrap();
+    answer(&models[0]);
+    assert!(models[1].is_loaded(), "there is room for two");
+    pool.stop();
+}
+
+#[test]
+fn each_request_waits_for_room_for_its_own_time() {
+    const WAIT_MAX: Duration = Duration::from_millis(400);
+    let (pool, most) = (EnginePool::default(), room_for(1));
+    pool.set_wait_max(WAIT_MAX);
+    let (first, _) = model(&pool, on_demand(HOUR), most, 0);
+    let (second, _) = model(&pool, on_demand(HOUR), most, 0);
+    let _held = lease(&first).unwrap();
+    let waits = |engine: &PooledEngine| {
+        let began = Instant::now();
+        assert!(matches!(lease(engine), Err(LeaseRefusal::NoRoom)));
+        began.elapsed()
+    };
+    let early = in_background(&second, waits);
+    thread::sleep(WAIT_MAX / 2);
+    let late = in_background(&second, waits);
+    for waited in [early.join().unwrap(), late.join().unwrap()] {
+        assert!(waited >= WAIT_MAX, "{waited:?}");
+    }
     pool.stop();
 }
 
