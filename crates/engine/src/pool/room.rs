@@ -16,9 +16,9 @@ pub(super) struct Occupant {
 /// Whether a model's memory can be had.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Hold {
-    /// Never: it stays, or is being loaded.
+    /// Never: it stays.
     Fixed,
-    /// Once nobody uses it any more. It was asked last then.
+    /// Once nobody uses it any more, or it was loaded. It was used last then.
     Busy(Instant),
     /// Now. It was used last then.
     Idle(Instant),
