@@ -32,7 +32,7 @@ pub(super) enum LedgerCommand {
         file: PathBuf,
     },
     /// Verify a backup and put it in the ledger's place. The server must not run; in PostgreSQL, the database is a new one. There it may also
-    /// be a file of SQLite, which moves the books from one to the other.
+    /// be a file of `SQLite`, which moves the books from one to the other.
     Restore {
         /// The backup.
         file: PathBuf,
