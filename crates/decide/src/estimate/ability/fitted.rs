@@ -46,6 +46,6 @@ pub static SHIPPED: AbilityScale = AbilityScale {
         at_one_billion: level(-0.525, 0.616),
         per_log_parameter: 0.339,
         family_spread: 0.393,
-        usual_spread: 0.978,
+        usual_spread: 0.980,
     },
 };
