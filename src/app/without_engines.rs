@@ -118,7 +118,7 @@ impl MonitoredEngine {
 
 /// The engines that may still run: none.
 #[derive(Debug, Clone, Default)]
-pub(super) struct EngineRegistry;
+pub(super) struct EngineRegistry {}
 
 impl EngineRegistry {
     pub(super) fn set_wait_max(&self, _wait_max: Duration) {}
