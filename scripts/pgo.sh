@@ -4,6 +4,7 @@
 set -eu
 cd "$(dirname "$0")/.."
 
+commit=$(git rev-parse --short=12 HEAD 2>/dev/null || true)
 host=$(rustc -vV | sed -n 's/^host: //p')
 # Counts are read by a tool of the compiler's own LLVM.
 llvm=$(rustc -vV | sed -n 's/^LLVM version: \([0-9]*\).*/\1/p')
@@ -17,7 +18,7 @@ mkdir -p "$counts"
 
 # With a target named, the flags are for what runs in the gateway, and not for what only builds it.
 build() {
-    RUSTFLAGS="$1" CARGO_TARGET_DIR="$2" cargo build --release --locked --package stint --target "$host"
+    STINT_COMMIT=$commit RUSTFLAGS="$1" CARGO_TARGET_DIR="$2" cargo build --release --locked --package stint --target "$host"
 }
 
 cargo build --release --locked --package loader

@@ -26,8 +26,8 @@ sed -i "0,/^version = \".*\"/s//version = \"$version\"/" Cargo.toml
 cargo update --quiet --offline --workspace
 git commit --quiet --all --message "Version $version"
 
-make build sbom
-binary=target/release/stint
+make pgo sbom
+binary=target/pgo/stint
 [ "$($binary --version)" = "stint $version" ] || fail "the binary says that it is $($binary --version)"
 
 name=stint-$version-$(uname -m)-linux
