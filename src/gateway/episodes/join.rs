@@ -187,7 +187,7 @@ impl EpisodeManager {
             Ok(Err(too_many)) => return Err(too_many),
             Ok(Ok(None)) => {
                 self.count("begun");
-                carried.extend(self.running_addition(account, chain, now).await);
+                carried = self.running_additions(account, chain, now).await;
             }
             Err(error) => {
                 self.report_lost("a run cannot be looked for, so it is taken for a new one", &error);
@@ -209,15 +209,17 @@ impl EpisodeManager {
         })
     }
 
-    /// What is added to the prompt of the last reply by a step that runs, in whatever episode. Whether the conversation is that
-    /// step's nobody knows, as others may have begun alike: so it gets the words, which are theirs too, and not the episode.
-    async fn running_addition(
+    /// What was added to this conversation in the episode whose step runs at its last reply, there and before. Whether the
+    /// conversation is that step's nobody knows, as others may have begun alike: so it gets the words, which are theirs too, and
+    /// not the episode.
+    async fn running_additions(
         &self,
         account: &AccountId,
         chain: &HashChain,
         now: Timestamp,
-    ) -> Option<Addition> {
-        let place = chain.replies().last()?.before;
+    ) -> Vec<Addition> {
+        let replies = chain.replies();
+        let Some(place) = replies.last().map(|reply| reply.before) else { return Vec::new() };
         let (store, since) = (&self.inner.store, now.before(BROKEN_OFF_MAX));
         let known = async {
             let twins = store.identical_episodes(account, &place.broken_off(), since).await?;
@@ -227,8 +229,9 @@ impl EpisodeManager {
         let known = self.with_timeout(known).await.inspect_err(|error| {
             self.report_lost("what was added to a conversation cannot be read", error);
         });
-        let is_here = |addition: &&Addition| addition.before == place && addition.after.is_none();
-        known.ok()??.added.iter().rfind(is_here).cloned()
+        let is_here = |addition: &&Addition| replies.iter().any(|reply| reply.before == addition.before);
+        let known = known.ok().flatten();
+        known.map(|known| known.added.iter().filter(is_here).cloned().collect()).unwrap_or_default()
     }
 
     /// The episode with these limits lowered into its own; a refusal where it would have too many.
