@@ -7,7 +7,7 @@ use stint_types::catalog::{ChoiceOutcome, SolutionStopReason, Verdict};
 use super::not_learned::NotLearned;
 
 /// Samples of how long the thought and the answer of each choice were. Only complete answers give one: nobody knows how
-/// long the others would have been. Nor does one of which nothing passed: nobody has it.
+/// long the others would have been. Nor does an emptied one: nobody has it.
 pub(super) fn of_outcome(story: &RequestRecord) -> Vec<OutcomeSample> {
     let choices = story.outcome.choices.iter().filter(|_| story.outcome.is_finished());
     choices.filter(|choice| is_answer(choice)).filter_map(|choice| lesson(story, choice)).collect()

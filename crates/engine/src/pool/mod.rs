@@ -1,7 +1,7 @@
 //! The engines of a process, and the device's memory that they share.
 //!
 //! A model is loaded at the start or when it is first needed, and let go when nobody has used it for long or another needs its
-//! room. One that is in use is never let go: whoever uses it has a lease. What is decided stands in `room` and `state`, the
+//! room. One that is in use is never let go: each use has a lease. What is decided stands in `room` and `state`, the
 //! thread that does it in `keeper`.
 
 mod engine_spec;

@@ -138,7 +138,7 @@ impl PooledEngine {
             let Some(spec) = state.start_loading(*id, now) else { return Ok(false) };
             drop(state);
             let loaded = spec.start();
-            // Whoever wants it now hears of a failure by this.
+            // Requests that wait for it hear of a failure by this.
             let failed = loaded.as_ref().err().cloned();
             let event = finish_load(pool, *id, loaded);
             if let Some(error) = failed {

@@ -88,7 +88,7 @@ fn a_model_is_loaded_by_the_first_request_and_let_go_when_nobody_has_used_it_for
     assert_eq!((engine.is_loaded(), engine.expected_wait()), (true, Duration::ZERO));
     let mut tokens = lease.engine().generate(job(2, 20, 20)).unwrap();
     assert!(has_begun(&mut tokens));
-    // Whoever reads slowly keeps it.
+    // A slow reader keeps it.
     thread::sleep(Duration::from_millis(700));
     assert!(engine.is_loaded());
     assert!(matches!(finish(tokens).1, GenerationEvent::Done(_)));
