@@ -6,7 +6,8 @@ mod reasoner;
 mod supervised;
 
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::mpsc::{Receiver, channel};
 
 use stint_gguf::synth::SyntheticModel;
 use stint_gguf::{Gguf, TensorType};
@@ -34,6 +35,21 @@ fn settings() -> Settings {
         allow_cpu: true,
         ..Settings::default()
     }
+}
+
+/// Weights that cannot be opened the first so many times, and what is told of their engine.
+fn failing_weights(failing: u32) -> (WeightsOpener, EngineListener, Receiver<EngineEvent>) {
+    let (sender, events) = channel();
+    let left = AtomicU32::new(failing);
+    let weights = move || {
+        let fails =
+            left.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |left| left.checked_sub(1)).is_ok();
+        if fails { Err(EngineError::NoDevice) } else { Ok(gguf(TensorType::F32)) }
+    };
+    let listener = move |event: &EngineEvent| {
+        let _ = sender.send(event.clone());
+    };
+    (Box::new(weights), Box::new(listener), events)
 }
 
 fn engine(settings: &Settings) -> Engine {

@@ -1,8 +1,6 @@
 //! Models that share the memory of one device.
 
 use std::pin::{Pin, pin};
-use std::sync::atomic::{AtomicU32, Ordering};
-use std::sync::mpsc::{Receiver, channel};
 use std::task::{Context, Poll, Waker};
 use std::thread;
 use std::time::{Duration, Instant};
@@ -32,18 +30,9 @@ fn model(
     memory_max: Option<u64>,
     failing: u32,
 ) -> (PooledEngine, Receiver<EngineEvent>) {
-    let (sender, events) = channel();
-    let left = AtomicU32::new(failing);
-    let weights = move || {
-        let fails =
-            left.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |left| left.checked_sub(1)).is_ok();
-        if fails { Err(EngineError::NoDevice) } else { Ok(gguf(TensorType::F32)) }
-    };
-    let listener = Box::new(move |event: &EngineEvent| {
-        let _ = sender.send(event.clone());
-    });
+    let (weights, listener, events) = failing_weights(failing);
     let settings = Settings { memory_max, ..settings() };
-    let spec = EngineSpec::new(&gguf(TensorType::F32), Box::new(weights), settings, listener).unwrap();
+    let spec = EngineSpec::new(&gguf(TensorType::F32), weights, settings, listener).unwrap();
     (pool.add(spec, residency), events)
 }
 

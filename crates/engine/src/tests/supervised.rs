@@ -1,7 +1,5 @@
 //! Engines that fail, and are started again.
 
-use std::sync::atomic::{AtomicU32, Ordering};
-use std::sync::mpsc::{Receiver, channel};
 use std::time::{Duration, Instant};
 
 use super::*;
@@ -11,17 +9,8 @@ const PATIENCE: Duration = Duration::from_secs(30);
 
 /// An engine whose next so many starts fail, and what is told of it.
 fn supervised(failing: u32, settings: &Settings) -> (SupervisedEngine, Receiver<EngineEvent>) {
-    let (sender, events) = channel();
-    let left = AtomicU32::new(failing);
-    let weights = move || {
-        let fails =
-            left.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |left| left.checked_sub(1)).is_ok();
-        if fails { Err(EngineError::NoDevice) } else { Ok(gguf(TensorType::F32)) }
-    };
-    let listener = Box::new(move |event: &EngineEvent| {
-        let _ = sender.send(event.clone());
-    });
-    let engine = SupervisedEngine::start(&gguf(TensorType::F32), Box::new(weights), settings, listener);
+    let (weights, listener, events) = failing_weights(failing);
+    let engine = SupervisedEngine::start(&gguf(TensorType::F32), weights, settings, listener);
     (engine.unwrap(), events)
 }
 
