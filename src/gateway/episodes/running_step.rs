@@ -272,8 +272,11 @@ impl RunningStep {
         let before = self.episode.chain.clone().hash();
         let words = match self.plan.addition() {
             Some(words) => words.clone(),
-            // Another reply to the same words may have been told something: this one was not.
-            None if known.all.is_known(&before) && known.all.len() < ADDITIONS_MAX => {
+            // Another reply to the same words may have been told something: this one was not. And what was carried here is found by
+            // this place, where no reply came to its end.
+            None if (known.all.is_known(&before) || !known.carried.is_empty())
+                && known.all.len() < ADDITIONS_MAX =>
+            {
                 let last = known.placed.last().map(|last| last.words.withheld.clone());
                 AddedWords { withheld: last.unwrap_or_default(), ..AddedWords::default() }
             }

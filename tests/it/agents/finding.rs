@@ -183,6 +183,38 @@ async fn a_conversation_that_began_alike_is_not_given_the_run_of_one_whose_step_
     );
 }
 
+/// A caller hangs up twice, and goes on each time while the step before still runs. All that its provider saw stays in its place.
+#[tokio::test]
+async fn who_hangs_up_again_and_again_keeps_what_was_added_to_each_question() {
+    let gate = PieceGate::shut();
+    let waiting = gate.clone();
+    let script = Arc::new(ScriptedBackend::each(move |_, number| match number {
+        0..2 => ScriptedReply::new().answers("It was").waits_at(&waiting),
+        _ => ScriptedReply::new().answers("the answer"),
+    }));
+    let world = Arc::new(world(&script, agent::Settings::default()).await);
+    let mut agent = Agent::new("sk-acme", &json!({ "turns": 5 }));
+    let mut running = Vec::new();
+    for heard in ["It", "It was"] {
+        let (mut one, there) = (agent.clone(), world.clone());
+        running.push(tokio::spawn(async move { one.ask(&there).await }));
+        script.until(|records| records.len() == running.len()).await;
+        agent.messages.extend([
+            json!({ "role": "assistant", "content": heard }),
+            json!({ "role": "user", "content": "Go on." }),
+        ]);
+    }
+    agent.step(&world).await;
+    gate.open();
+    for one in running {
+        one.await.unwrap();
+    }
+    let requests: Vec<_> = script.records().into_iter().map(|record| record.call.request).collect();
+    assert_eq!(requests[2].messages[0], requests[0].messages[0], "at the first question");
+    assert_eq!(requests[2].messages[2], requests[1].messages[2], "at the second");
+    assert_eq!(requests[1].messages[0], requests[0].messages[0]);
+}
+
 /// While no model answers, each try is another run: nothing is left of any.
 #[tokio::test]
 async fn of_a_first_step_that_fails_without_a_word_no_run_stays() {
