@@ -196,7 +196,7 @@ async fn who_hangs_up_again_and_again_keeps_what_was_added_to_each_question() {
     let mut agent = Agent::new("sk-acme", &json!({ "turns": 5 }));
     let mut running = Vec::new();
     for heard in ["It", "It was"] {
-        let (mut one, there) = (agent.clone(), world.clone());
+        let (one, there) = (agent.clone(), world.clone());
         running.push(tokio::spawn(async move { one.ask(&there).await }));
         script.until(|records| records.len() == running.len()).await;
         agent.messages.extend([
