@@ -12,6 +12,9 @@ use tracing_subscriber::fmt::MakeWriter;
 /// How many lines may wait.
 const LINES_MAX: usize = 1024;
 
+/// How long lines are gathered after some were written, so that a busy gateway wakes the thread and writes once for many of them.
+const PAUSE: Duration = Duration::from_millis(2);
+
 /// How long the end waits for lines that are not written yet.
 const FLUSH_TIMEOUT: Duration = Duration::from_secs(1);
 
@@ -78,16 +81,43 @@ impl MakeWriter<'_> for LogQueue {
 
 /// Writes until nobody logs any more.
 fn write_all(entries: &Receiver<LogEntry>, mut out: impl Write) {
-    for entry in entries {
+    let mut batch = LogBatch::default();
+    while let Ok(first) = entries.recv() {
+        batch.add(first);
+        entries.try_iter().for_each(|entry| batch.add(entry));
+        batch.write(&mut out);
+        thread::sleep(PAUSE);
+    }
+}
+
+/// Lines that are written together.
+#[derive(Default)]
+struct LogBatch {
+    bytes: Vec<u8>,
+    lines: u64,
+    /// Who waits until they are written.
+    waiting: Vec<SyncSender<()>>,
+}
+
+impl LogBatch {
+    fn add(&mut self, entry: LogEntry) {
         match entry {
             LogEntry::Line(line) => {
-                if out.write_all(&line).is_err() {
-                    DROPPED.fetch_add(1, Ordering::Relaxed);
-                }
+                self.bytes.extend_from_slice(&line);
+                self.lines += 1;
             }
-            LogEntry::Flush(tell) => {
-                let _ = tell.send(());
-            }
+            LogEntry::Flush(tell) => self.waiting.push(tell),
         }
+    }
+
+    fn write(&mut self, out: &mut impl Write) {
+        if out.write_all(&self.bytes).is_err() {
+            DROPPED.fetch_add(self.lines, Ordering::Relaxed);
+        }
+        self.bytes.clear();
+        self.lines = 0;
+        self.waiting.drain(..).for_each(|tell| {
+            let _ = tell.send(());
+        });
     }
 }

@@ -62,8 +62,10 @@ pub(super) fn rules(
     request: &Request,
 ) -> Result<RoutingRules, RequestRefusal> {
     let catalog = &state.parts.catalog;
-    let user = request.extra.get("user").and_then(serde_json::Value::as_str).unwrap_or_default();
-    let share = AffinityKey::of(request).stable_share(&format!("{} {user}", tenant.account.as_str()));
+    let share = || {
+        let user = request.extra.get("user").and_then(serde_json::Value::as_str).unwrap_or_default();
+        AffinityKey::of(request).stable_share(&format!("{} {user}", tenant.account.as_str()))
+    };
     let is_suspended = |route: &str| state.recipes.suspension(route).is_some();
     routing_rules::rules(catalog, &tenant.access, &request.model, share, is_suspended)
         .ok_or_else(|| state.unknown(tenant, &request.model))

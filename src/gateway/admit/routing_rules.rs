@@ -24,17 +24,18 @@ pub(crate) struct RoutingRules {
 }
 
 /// The rules for a request to a name that a key may use. `share`, from 0 to below 1, is the conversation's own: it stays by
-/// the same rules from turn to turn. Of a route that `is_suspended` no new model is tried.
+/// the same rules from turn to turn. It is computed for those routes only that ask for it. Of a route that `is_suspended` no new
+/// model is tried.
 pub(crate) fn rules(
     catalog: &Catalog,
     access: &KeyAccess,
     name: &str,
-    share: f64,
+    share: impl Fn() -> f64,
     is_suspended: impl Fn(&str) -> bool,
 ) -> Option<RoutingRules> {
     let named = key_scope::route(catalog, access, name)?;
     let name = named.name.clone();
-    let other = draw_share(&named, share).and_then(|other| catalog.routes.get(other));
+    let other = draw_share(&named, &share).and_then(|other| catalog.routes.get(other));
     // The named route decides which models may serve it; the other route's rules decide how.
     let ruled = match other {
         None => named,
@@ -73,7 +74,7 @@ pub(crate) fn rules(
 fn draw_canary(
     catalog: &Catalog,
     route: Route,
-    share: f64,
+    share: impl Fn() -> f64,
     is_suspended: impl Fn(&str) -> bool,
 ) -> (Route, Option<Arc<str>>) {
     let Some(canary) = &route.canary else { return (route, None) };
@@ -82,15 +83,18 @@ fn draw_canary(
     if new.is_empty() || others.is_empty() {
         return (route, None);
     }
-    let tries = share >= 1.0 - canary.fraction.get() && !is_suspended(&route.name);
+    let tries = share() >= 1.0 - canary.fraction.get() && !is_suspended(&route.name);
     let tried = tries.then(|| canary.model.clone());
     others.extend(tried.clone());
     others.rotate_right(usize::from(tries));
     (Route { models: others, ..route }, tried)
 }
 
-fn draw_share(route: &Route, share: f64) -> Option<&Arc<str>> {
-    let mut from = 0.0;
+fn draw_share(route: &Route, share: impl Fn() -> f64) -> Option<&Arc<str>> {
+    if route.traffic_splits.is_empty() {
+        return None;
+    }
+    let (share, mut from) = (share(), 0.0);
     route.traffic_splits.iter().find_map(|part| {
         let until = from + part.fraction.get();
         let is_it = (from..until).contains(&share);
@@ -163,7 +167,7 @@ mod tests {
         let auto = Route { traffic_splits: shares.into(), ..Route::with_defaults("auto") };
         let watched = Route { enforce: RolloutMode::Observe, ..Route::with_defaults("shy") };
         let catalog = catalog(&[auto, Route::with_defaults("bold"), watched]);
-        let rules = rules(&catalog, &KeyAccess::default(), "auto", share, |_| false).unwrap();
+        let rules = rules(&catalog, &KeyAccess::default(), "auto", || share, |_| false).unwrap();
         assert_eq!(&*rules.policy, expected, "{share}");
         assert_eq!(rules.observed_route.is_some(), expected == "shy:observe");
     }
@@ -186,7 +190,7 @@ mod tests {
             ..Route::with_defaults("auto")
         };
         let rules =
-            rules(&catalog(std::slice::from_ref(&route)), &KeyAccess::default(), "auto", 0.5, |_| false)
+            rules(&catalog(std::slice::from_ref(&route)), &KeyAccess::default(), "auto", || 0.5, |_| false)
                 .unwrap();
         assert_eq!(rules.observed_route, Some(route));
         assert!((rules.route.uncapped.get() - 1.0).abs() < 1e-12 && rules.route.explore.get() < 1e-12);

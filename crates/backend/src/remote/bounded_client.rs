@@ -8,7 +8,7 @@ use std::time::Duration;
 use hyper_util::client::legacy::{self, Client};
 use hyper_util::rt::{TokioExecutor, TokioTimer};
 use reqwest::header::HeaderMap;
-use reqwest::{Body, Request, Response};
+use reqwest::{Body, Request, Response, ResponseBuilderExt, Url};
 use rustls::ClientConfig;
 use tower_layer::Layer;
 
@@ -78,13 +78,22 @@ impl BoundedClient {
             // A request's own headers hold.
             request.headers_mut().entry(name).or_insert_with(|| value.clone());
         }
+        let url = request.url().clone();
         let request = hyper::Request::try_from(request)?;
         let answered = match &self.transport {
             Transport::Plaintext(client) => client.request(request).await,
             Transport::Tls(client) => client.request(request).await,
         };
-        Ok(Response::from(answered?.map(Body::wrap)))
+        Ok(response(answered?.map(Body::wrap), url))
     }
+}
+
+/// `reqwest` takes the URL of an answer from what its own builder leaves with it. Without one it would parse another in its place.
+fn response(mut answered: hyper::Response<Body>, url: Url) -> Response {
+    if let Some(extensions) = hyper::Response::builder().url(url).extensions_mut() {
+        answered.extensions_mut().extend(std::mem::take(extensions));
+    }
+    Response::from(answered)
 }
 
 fn client_builder(settings: &BoundedSettings) -> legacy::Builder {
@@ -175,7 +184,7 @@ mod tests {
     /// Reads a part of an endless answer, and then nothing; how much more the upstream sent.
     async fn read_ahead(client: &HttpClient, url: &str, upstream: impl Future<Output = usize>) -> usize {
         let reading = async {
-            let mut response = client.get(url).await.unwrap();
+            let mut response = client.get(url.parse().unwrap()).await.unwrap();
             let mut read = 0;
             while read < READ {
                 read += response.chunk().await.unwrap().unwrap().len();
@@ -257,7 +266,7 @@ mod tests {
     }
 
     async fn check_unreachable(url: &str, kind: TransportErrorKind) {
-        let error = stream_client(url).get(url).await.unwrap_err();
+        let error = stream_client(url).get(url.parse().unwrap()).await.unwrap_err();
         assert_eq!(error.kind, kind, "{error:?}");
     }
 
@@ -280,7 +289,7 @@ mod tests {
             assert!(acceptor.accept(socket).await.is_err());
         };
         let url = format!("https://{address}/v1");
-        let ((), answered) = tokio::join!(upstream, client.get(&url));
+        let ((), answered) = tokio::join!(upstream, client.get(url.parse().unwrap()));
         let failure = refusal::of_transport(&answered.unwrap_err());
         assert!(failure.unsent && failure.to_string().contains("certificate"), "{failure}");
     }
@@ -289,7 +298,7 @@ mod tests {
     async fn an_upstream_that_does_not_begin_tls_is_given_up_in_time() {
         let (listener, address) = listen();
         let client = over_tls(trusting(RootCertStore::empty()));
-        let error = client.get(&format!("https://{address}/v1")).await.unwrap_err();
+        let error = client.get(format!("https://{address}/v1").parse().unwrap()).await.unwrap_err();
         assert_eq!(error.kind, TransportErrorKind::ConnectTimeout, "{error:?}");
         drop(listener);
     }

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use h2::Reason;
-use reqwest::Response;
+use reqwest::{Response, Url};
 use serde_json::Value;
 use tokio::time::Instant;
 
@@ -36,7 +36,7 @@ pub(super) struct UpstreamClient {
     resent: Arc<AtomicU64>,
     /// Answers that reported an exhausted rate limit and were not counted yet.
     exhausted_rate_limits: Arc<AtomicU64>,
-    base_url: String,
+    base_url: Url,
     settings: Settings,
 }
 
@@ -51,7 +51,7 @@ impl UpstreamClient {
             pool: connections.pool(&base, &settings)?,
             resent: Arc::default(),
             exhausted_rate_limits: Arc::default(),
-            base_url: base.as_str().trim_end_matches('/').to_owned(),
+            base_url: base,
             settings,
         })
     }
@@ -144,8 +144,7 @@ impl UpstreamClient {
             idle: self.settings.idle,
             deadline: Instant::now() + self.settings.first_byte,
         };
-        let url = format!("{}/{path}", self.base_url);
-        let response = timeouts.wait(self.pool.whole.get(&url), "did not answer").await?;
+        let response = timeouts.wait(self.pool.whole.get(self.url(path)), "did not answer").await?;
         let response = response.map_err(|error| transport_failure(&error))?;
         if !response.status().is_success() {
             return Err(self.refusal_failure(response, timeouts.deadline).await);
@@ -166,14 +165,14 @@ impl UpstreamClient {
             .map_err(|_| Failure::new(Fault::Backend, "the request cannot be written as JSON").unsent())?;
         let body = Bytes::from(body);
         let sending = self.pool.connect_tracker.start_send();
-        let url = format!("{}/{}", self.base_url, sent.path);
-        let asked = http.post(&url, accept, &sent.headers, body.clone());
+        let url = self.url(&sent.path);
+        let asked = http.post(url.clone(), accept, &sent.headers, body.clone());
         let mut answered = first_byte.wait(asked, "did not answer").await?;
         let is_to_be_resent =
             |error| is_left_out(error) || (self.settings.sent_too && sending.was_lost(error));
         if answered.as_ref().is_err_and(is_to_be_resent) {
             self.resent.fetch_add(1, Ordering::Relaxed);
-            let asked = self.pool.fresh.post(&url, accept, &sent.headers, body);
+            let asked = self.pool.fresh.post(url, accept, &sent.headers, body);
             answered = first_byte.wait(asked, "did not answer").await?;
         }
         let response = answered.map_err(|error| transport_failure(&error))?;
@@ -184,6 +183,15 @@ impl UpstreamClient {
             return Ok(response);
         }
         Err(self.refusal_failure(response, first_byte.deadline).await)
+    }
+
+    /// What lies below the base URL, with a query of its own where it names one.
+    fn url(&self, path: &str) -> Url {
+        let (path, query) = path.split_once('?').map_or((path, None), |(path, query)| (path, Some(query)));
+        let mut url = self.base_url.clone();
+        url.set_path(&format!("{}/{path}", self.base_url.path().trim_end_matches('/')));
+        url.set_query(query);
+        url
     }
 
     async fn refusal_failure(&self, response: Response, deadline: Instant) -> Failure {

@@ -22,12 +22,12 @@ impl HttpClient {
     /// Sends a JSON body, with these headers in place of what is usually sent under their names; resolves when the head of the answer is there.
     pub(super) async fn post(
         &self,
-        url: &str,
+        url: Url,
         accept: &'static str,
         headers: &[(&'static str, String)],
         body: Bytes,
     ) -> Result<Response, TransportError> {
-        let mut request = request(Method::POST, url, accept)?;
+        let mut request = request(Method::POST, url, accept);
         for (name, value) in headers {
             let value = HeaderValue::from_str(value).map_err(TransportError::broken)?;
             request.headers_mut().insert(*name, value);
@@ -38,8 +38,8 @@ impl HttpClient {
     }
 
     /// Asks for a JSON value; resolves when the head of the answer is there.
-    pub(super) async fn get(&self, url: &str) -> Result<Response, TransportError> {
-        self.send(request(Method::GET, url, "application/json")?).await
+    pub(super) async fn get(&self, url: Url) -> Result<Response, TransportError> {
+        self.send(request(Method::GET, url, "application/json")).await
     }
 
     async fn send(&self, request: Request) -> Result<Response, TransportError> {
@@ -50,9 +50,8 @@ impl HttpClient {
     }
 }
 
-fn request(method: Method, url: &str, accept: &'static str) -> Result<Request, TransportError> {
-    let url = Url::parse(url).map_err(TransportError::broken)?;
+fn request(method: Method, url: Url, accept: &'static str) -> Request {
     let mut request = Request::new(method, url);
     request.headers_mut().insert(ACCEPT, HeaderValue::from_static(accept));
-    Ok(request)
+    request
 }

@@ -30,7 +30,7 @@ const PRIOR_LEFT_MIN: f64 = 10.0;
 
 /// Lengths are made anew when the outcomes have grown by one part in so many, and after so many at the latest.
 const LENGTHS_PART: f64 = 64.0;
-const LENGTHS_LATEST: f64 = 8.0;
+const LENGTHS_LATEST: f64 = 32.0;
 
 /// What goes for all models: the weights that they share, and the levels.
 #[derive(Debug, Clone, Copy)]
