@@ -45,6 +45,8 @@ pub struct RunningServer {
     /// Asks for reloads.
     pub reloads: ReloadHandle,
     pub(super) current: Arc<ArcSwap<ConfigSnapshot>>,
+    /// What the books are in.
+    pub(super) database: Database,
 }
 
 /// What the first question may be: only the embedded model is sure to have learned arithmetic.
@@ -93,7 +95,7 @@ pub async fn build(mut settings: Settings, source: ConfigSource) -> Result<App, 
     let current = Arc::new(ArcSwap::from_pointee(snapshot));
     let handle = reloads.clone();
     let reloader = Reloader { shared: shared.clone(), routers, handle, current: current.clone(), source };
-    let running = RunningServer { request_tasks, ledger_tasks, reloads, current };
+    let running = RunningServer { request_tasks, ledger_tasks, reloads, current, database };
     Ok(App { bound, running, shared, reloader, reload_requests })
 }
 

@@ -8,8 +8,8 @@ use clap::{Parser, Subcommand};
 use super::keys_cli::{self, KeysCommand};
 use super::models_cli::{self, ModelsCommand};
 use super::{
-    ask, check, config_cli, curve, health, init, ledger_cli, plan_cli, probe, replay, serve, shell, simulate,
-    top,
+    ask, check, config_cli, curve, health, init, ledger_cli, output, plan_cli, probe, replay, serve, shell,
+    simulate, top,
 };
 
 /// Decides how much thinking each request deserves, and holds models to it.
@@ -93,7 +93,7 @@ pub fn main() -> ExitCode {
         CliCommand::Completions(options) => shell::completions(&options),
         CliCommand::Man(options) => shell::man(&options),
     };
-    ended.unwrap_or_else(|error| fail(&*error))
+    ended.and_then(output::check_printed).unwrap_or_else(|error| fail(&*error))
 }
 
 /// Prints an error with its causes.

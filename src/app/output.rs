@@ -3,13 +3,42 @@
 use std::error::Error;
 use std::io::{self, Write};
 use std::process::ExitCode;
+use std::sync::OnceLock;
 
 /// How a verb ends. `command` prints its error.
 pub(super) type VerbResult = Result<ExitCode, Box<dyn Error>>;
 
-/// Prints a line to standard output. A pipe whose reader has gone is no error.
+/// Why something that was printed did not arrive: the first time, since a verb prints on.
+static FAILURE: OnceLock<io::Error> = OnceLock::new();
+
+/// Prints a line to standard output. A pipe whose reader has gone is no error; another failure is kept for [`check_printed`].
 pub(super) fn print_line(text: &str) {
-    let _ = writeln!(io::stdout(), "{text}");
+    keep_failure(writeln!(io::stdout(), "{text}"));
+}
+
+/// How a verb ends that came to a good end: badly, if not all that it printed has arrived.
+///
+/// # Errors
+/// Why not.
+pub(super) fn check_printed(ended: ExitCode) -> VerbResult {
+    keep_failure(io::stdout().flush());
+    match FAILURE.get() {
+        None => Ok(ended),
+        Some(error) => Err(format!("cannot write to standard output: {error}").into()),
+    }
+}
+
+/// True if whoever read a pipe has gone.
+pub(super) fn is_broken_pipe(error: &io::Error) -> bool {
+    error.kind() == io::ErrorKind::BrokenPipe
+}
+
+fn keep_failure(printed: io::Result<()>) {
+    if let Err(error) = printed
+        && !is_broken_pipe(&error)
+    {
+        let _ = FAILURE.set(error);
+    }
 }
 
 /// A table whose columns are as wide as their widest cell. The first `texts` columns are texts, aligned left; the others are

@@ -6,11 +6,13 @@ use std::process::ExitCode;
 use std::sync::Arc;
 use std::time::Duration;
 
+use tokio::time::timeout;
+
 use crate::config::{self, Settings};
 
 use super::auto_trials;
 use super::build::{RunningServer, build};
-use super::error::BuildError;
+use super::error::{BuildError, error_chain};
 use super::log;
 use super::output::VerbResult;
 use super::reload::ConfigSource;
@@ -18,6 +20,8 @@ use super::signals::{ReloadSignals, ShutdownSignals};
 
 /// How long the ledger may take to write its last settlements after the last answer.
 const LEDGER_DRAIN_TIMEOUT: Duration = Duration::from_secs(10);
+/// How long the books may take to be left in one file.
+const CHECKPOINT_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// How long the end waits for a reload that still reads a file or loads a model: blocking work cannot be cancelled.
 const RUNTIME_SHUTDOWN_TIMEOUT: Duration = Duration::from_secs(3);
@@ -112,6 +116,20 @@ async fn stop(running: &RunningServer, drain: Duration, mut ends: ShutdownSignal
             "the ledger could not write its last settlements; they are posted at the next start, or by another replica"
         );
     }
+    close_books(running).await;
     running.stop_engines();
     drained && written
+}
+
+/// Leaves the books in the one file that their name says, for those who copy that.
+async fn close_books(running: &RunningServer) {
+    let error = match timeout(CHECKPOINT_TIMEOUT, running.database.checkpoint()).await {
+        Ok(Ok(())) => return,
+        Ok(Err(error)) => error_chain(&error),
+        Err(_) => format!("it took more than {CHECKPOINT_TIMEOUT:?}"),
+    };
+    tracing::warn!(
+        %error,
+        "some of what was booked is only in the file beside the ledger whose name ends in -wal: copy both, or use `stint ledger backup`"
+    );
 }

@@ -18,8 +18,12 @@ const CHARACTERS_PER_TOKEN_MOST: f64 = 5.0;
 pub(super) struct RunningPart {
     /// True for a part whose prompt was sent before.
     pub(super) is_repeat: bool,
-    /// Everything it may write, where its thought is hidden.
+    /// Everything it may write, where its thought is hidden or it comes in one piece.
     pub(super) hidden: Option<Tokens>,
+    /// True if its upstream reported more than can be.
+    pub(super) is_unbelievable: bool,
+    /// True if what it writes unseen is no thought.
+    pub(super) is_unseen_answer: bool,
     /// No more than that can have been written, whatever the upstream reports or sends in one piece.
     pub(super) most: Option<Tokens>,
     pub(super) thinking: Tokens,
@@ -208,7 +212,12 @@ impl RunningPart {
             (Some(usage), _) => self.share_reported(usage, &seen),
             (None, Some(limit)) if part_end == PartEnd::BrokenOff && self.thought_characters == 0 => {
                 let limit = unseen_max.map_or(limit, |most| most.min(limit));
-                PartUsage { thinking: limit.saturating_sub(seen.solution + seen.dropped), ..seen }
+                let unseen = limit.saturating_sub(seen.solution + seen.dropped);
+                // Nobody gets it, whatever it was.
+                match self.is_unseen_answer {
+                    true => PartUsage { dropped: seen.dropped + unseen, ..seen },
+                    false => PartUsage { thinking: unseen, ..seen },
+                }
             }
             (None, _) if part_end == PartEnd::BrokenOff => {
                 PartUsage { dropped: seen.dropped + tokens_in(self.piece_characters, per_token), ..seen }
@@ -279,7 +288,8 @@ impl PartUsage {
         let thinking = self.thinking.min(most);
         let solution = self.solution.min(most.saturating_sub(thinking));
         let dropped = self.dropped.min(most.saturating_sub(thinking + solution));
-        PartUsage { thinking, solution, dropped, ..self }
+        let is_cut = thinking + solution + dropped != self.thinking + self.solution + self.dropped;
+        PartUsage { thinking, solution, dropped, estimated: self.estimated || is_cut }
     }
 }
 

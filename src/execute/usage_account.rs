@@ -2,6 +2,7 @@
 //! phase machine keeps it; the ledger settles the sum.
 
 use stint_backend::{OutputStats, TokenUsage};
+use stint_prompt::token_bound;
 use stint_types::catalog::ChoiceUsage;
 use stint_types::chat::CacheTtl;
 use stint_types::units::Tokens;
@@ -96,6 +97,11 @@ impl UsageAccount {
         self.update_running(|part| part.most = Some(most));
     }
 
+    /// What the running part writes unseen is its answer.
+    pub(super) fn mark_unseen_answer(&mut self) {
+        self.update_running(|part| part.is_unseen_answer = true);
+    }
+
     /// The running part's thought turned out to be no hidden one.
     pub(super) fn mark_thought_visible(&mut self) {
         self.update_running(|part| part.hidden = None);
@@ -153,8 +159,14 @@ impl UsageAccount {
         self.update_running(|part| part.add_dropped(text));
     }
 
-    pub(super) fn set_usage(&mut self, usage: TokenUsage) {
-        self.update_running(|part| part.set_usage(usage));
+    /// What its upstream reports, as far as that can be.
+    pub(super) fn set_usage(&mut self, reported: TokenUsage) {
+        let resent = self.prompt + self.spent.thinking + self.spent.solution + self.overhead;
+        let usage = believed(reported, token_bound::believable(resent));
+        self.update_running(|part| {
+            part.is_unbelievable |= usage != reported;
+            part.set_usage(usage);
+        });
     }
 
     /// True if the running part may think unseen.
@@ -232,7 +244,7 @@ impl UsageAccount {
         let prompt = self.prompt_tokens(&part, end);
         let usage = part.usage(end, &self.output_stats, self.unseen_max);
         let spent = &mut self.spent;
-        spent.estimated |= part.prompt_reported().is_none() || usage.estimated;
+        spent.estimated |= part.prompt_reported().is_none() || part.is_unbelievable || usage.estimated;
         if part.is_repeat {
             spent.prompt_rebilled += prompt;
         } else {
@@ -267,5 +279,19 @@ impl UsageAccount {
     /// Some tokens of the running part; none where no part runs.
     fn running_tokens(&self, tokens: impl FnOnce(&RunningPart) -> Tokens) -> Tokens {
         self.running.as_ref().map_or(Tokens::ZERO, tokens)
+    }
+}
+
+/// A report without counts that no model can have: of a prompt not more than so much, and of what was written not more than one ever
+/// wrote.
+fn believed(usage: TokenUsage, prompt_max: Tokens) -> TokenUsage {
+    const WRITTEN_MAX: Tokens = Tokens(1 << 24);
+    TokenUsage {
+        prompt: usage.prompt.min(prompt_max),
+        cache_read: usage.cache_read.min(prompt_max),
+        cache_write: usage.cache_write.min(prompt_max),
+        cache_hour: usage.cache_hour.map(|hour| hour.min(prompt_max)),
+        completion: usage.completion.min(WRITTEN_MAX),
+        thinking: usage.thinking.map(|thinking| thinking.min(WRITTEN_MAX)),
     }
 }

@@ -260,7 +260,7 @@ impl EmbeddingTask {
         let made = tokio::select! {
             biased;
             () = answer.closed() => None,
-            made = self.attempt(permit) => Some(made),
+            made = self.attempt(permit) => Some(made.map(|embedded| self.believed(embedded))),
         };
         let (prompt, outcome) = match &made {
             Some(Ok(embedded)) => (embedded.prompt.unwrap_or(self.bound), "finished"),
@@ -376,6 +376,12 @@ impl EmbeddingTask {
         let billed = BilledCall { input: prompt, ..BilledCall::default() };
         let tariff = self.model.tariff.filter(|_| prompt > Tokens::ZERO);
         tariff.map_or(Money::ZERO, |tariff| tariff.between(begun, self.now()).cost(&billed))
+    }
+
+    /// With no more of the prompt than it can have had.
+    fn believed(&self, embedded: EmbeddingResult) -> EmbeddingResult {
+        let most = token_bound::believable(self.bound);
+        EmbeddingResult { prompt: embedded.prompt.map(|prompt| prompt.min(most)), ..embedded }
     }
 
     fn outcome(&self, embedded: EmbeddingResult, cost: Option<Money>) -> EmbeddingOutcome {

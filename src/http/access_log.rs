@@ -210,8 +210,11 @@ impl RequestObserver for AccessRecord {
     fn settled(&self, record: &Arc<RequestRecord>) {
         self.trace.iter().for_each(|(trace, _)| trace.settled(record));
         let outcome = &record.outcome;
+        let id = record.decision.id.to_string();
         let sum = |of: fn(&ChoiceOutcome) -> Tokens| Some(outcome.choices.iter().map(of).sum());
         let mut details = self.details();
+        // Who hung up before the answer's head was there has it from here.
+        details.id.get_or_insert(id);
         details.model = Some(outcome.model.clone());
         details.ended = Some(outcome.ended.clone());
         details.prompt = outcome.choices.first().map(|choice| choice.prompt);

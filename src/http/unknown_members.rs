@@ -48,6 +48,10 @@ const LEFT_OUT: &[&str] = &[
     "return_tokens_as_token_ids",
     "response_fields",
     "stream_interval",
+    "prediction",
+    "prompt_cache_retention",
+    "prompt_cache_options",
+    "usage",
 ];
 
 /// What is refused unless it says nothing, each with what to do instead.
@@ -85,6 +89,30 @@ const REFUSED: &[(&str, &str)] = &[
     ("continue_final_message", "is not offered: the gateway itself decides what is continued"),
     ("kv_transfer_params", "is not offered: the operator says where a cache is"),
     ("t_max_predict_ms", "is not known here; budget.deadline_ms says when the answer must be there"),
+];
+
+/// What chat completions take themselves, refused where another API has it unless it says nothing: raw in what is sent to a model it
+/// would be billed and not bounded, or be asked for and not come back.
+const CHAT_ALONE: &[(&str, &str)] = &[
+    ("n", "is for /v1/chat/completions: one answer is given here"),
+    ("best_of", "is for /v1/completions: one answer is given here"),
+    ("functions", "is not offered: it is the older name of tools; send those"),
+    ("function_call", "is not offered: it is the older name of tool_choice; send that"),
+    ("web_search_options", "is not offered: nothing searches here; give the model a tool of yours"),
+    ("audio", "is not offered: answers are text"),
+    ("modalities", "may only be [\"text\"] here: answers are text"),
+    ("moderation", "is not offered; leave it out"),
+    ("store", "is not offered here: /v1/responses keeps answers"),
+    ("stop", "is for /v1/chat/completions; /v1/messages has stop_sequences, /v1/responses has none"),
+    (
+        "response_format",
+        "is for /v1/chat/completions; send output_config.format to /v1/messages, text.format to /v1/responses",
+    ),
+    (
+        "logprobs",
+        "is for /v1/chat/completions; /v1/responses has include: [\"message.output_text.logprobs\"]",
+    ),
+    ("top_logprobs", "is for /v1/chat/completions and /v1/responses"),
 ];
 
 /// What must not go anywhere: addresses, credentials, files and code of the caller's; and what other APIs call the
@@ -157,10 +185,8 @@ const MISPLACED_MEMBERS: [(&str, &str); 4] = [
 /// # Errors
 /// 400 that names the member and the remedy.
 fn reject_known(fields: &mut Fields) -> Result<(), ApiError> {
-    let says_nothing =
-        |value: &Value| matches!(value, Value::Bool(false)) || *value == json!([]) || *value == 0;
-    for &(param, why) in REFUSED {
-        if fields.take(param).is_some_and(|value| !says_nothing(&value)) {
+    for &(param, why) in REFUSED.iter().chain(CHAT_ALONE) {
+        if fields.take(param).is_some_and(|value| !says_nothing(param, &value)) {
             return Err(ApiError::invalid(Some(param), why).with_code(codes::UNKNOWN_PARAMETER));
         }
     }
@@ -172,6 +198,17 @@ fn reject_known(fields: &mut Fields) -> Result<(), ApiError> {
         }
     }
     Ok(())
+}
+
+/// Whether a member asks for no more than would be given without it.
+fn says_nothing(name: &str, value: &Value) -> bool {
+    let is_usual = match name {
+        "n" | "best_of" => *value == 1,
+        "modalities" => *value == json!(["text"]),
+        "response_format" => value["type"] == "text",
+        _ => false,
+    };
+    is_usual || matches!(value, Value::Null | Value::Bool(false)) || *value == json!([]) || *value == 0
 }
 
 /// All that is left, for the models whose backends take it.
@@ -251,7 +288,8 @@ mod tests {
     #[test]
     fn what_is_not_known_is_carried_and_what_says_nothing_is_left_out() {
         let body = json!({ "min_p": 0.05, "min_tokens": 3, "surprise": {}, "cache_prompt": true, "keep_alive": "5m",
-            "priority": 0, "plugins": [], "ignore_eos": false, "top_a": null });
+            "priority": 0, "plugins": [], "ignore_eos": false, "top_a": null, "n": 1, "store": false,
+            "modalities": ["text"], "response_format": { "type": "text" }, "prediction": { "type": "content" } });
         assert_eq!(read(&body), Ok(["min_p", "min_tokens", "surprise"].map(str::to_owned).to_vec()));
     }
 
@@ -270,6 +308,14 @@ mod tests {
             ("transforms", json!(["middle-out"])),
             ("api_base", json!("http://x")),
             ("chat_template", json!("{{ 7*7 }}")),
+            ("n", json!(2)),
+            ("best_of", json!(5)),
+            ("web_search_options", json!({})),
+            ("functions", json!([{ "name": "f" }])),
+            ("audio", json!({ "voice": "alloy" })),
+            ("store", json!(true)),
+            ("stop", json!(["x"])),
+            ("logprobs", json!(true)),
         ] {
             let refused = read(&json!({ name: value })).unwrap_err();
             assert!(refused.starts_with(&format!("{name} is ")), "{refused}");

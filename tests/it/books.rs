@@ -350,3 +350,39 @@ async fn a_backup_taken_under_load_is_right_and_starts() {
     assert!(copied > 0 && copied <= at_last + 4 * 50_000, "{copied} of {at_last}");
     restored.ask("sk-test", &question("reasoner")).await.good();
 }
+
+/// A copy of the one file that the ledger's name says has all that was booked, once its gateway has stopped.
+#[tokio::test]
+async fn a_clean_stop_leaves_the_books_in_one_file() {
+    let desk = Desk::file();
+    let mut process = desk.serve();
+    for _ in 0..3 {
+        process.ask("sk-test", &question("reasoner")).await.good();
+    }
+    process.signal("TERM");
+    assert!(process.ended(Duration::from_secs(30)).success());
+    std::fs::copy(desk.path("ledger.db"), desk.path("copy.db")).unwrap();
+    let verified =
+        desk.stint("ledger").arg("verify").env("STINT_LEDGER", desk.path("copy.db")).output().unwrap();
+    let told = String::from_utf8_lossy(&verified.stdout);
+    assert!(told.contains("the books are right") && told.contains("3 resolutions, "), "{verified:?}");
+}
+
+/// What was printed and did not arrive is an error, and none of the ledger's.
+#[tokio::test]
+async fn a_full_disk_under_what_is_printed_is_said() {
+    let desk = Desk::file();
+    let process = desk.serve();
+    process.ask("sk-test", &question("reasoner")).await.good();
+    for verb in [&["keys", "list"][..], &["usage"], &["ledger", "export"], &["config", "show"]] {
+        let full = std::fs::File::options().write(true).open("/dev/full").unwrap();
+        let mut command = desk.stint(verb[0]);
+        let output = command.args(&verb[1..]).stdout(full).output().unwrap();
+        let told = String::from_utf8_lossy(&output.stderr);
+        assert!(
+            !output.status.success() && told.contains("cannot write to standard output"),
+            "{verb:?}: {told}"
+        );
+        assert!(!told.contains("backup"), "{verb:?}: {told}");
+    }
+}

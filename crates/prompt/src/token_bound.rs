@@ -156,6 +156,14 @@ fn bytes(text: &str) -> u64 {
     text.len().try_into().unwrap_or(u64::MAX)
 }
 
+/// The most of what an upstream reports of a prompt that is believed, given an upper bound of what it was sent. Providers add
+/// instructions of their own and count images by other rules; a counter that ran below zero, or over, has another size.
+pub fn believable(bound: Tokens) -> Tokens {
+    /// What is added whatever the prompt is.
+    const ADDED_MAX: u64 = 1 << 16;
+    Tokens(bound.0.saturating_mul(4).saturating_add(ADDED_MAX))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -106,6 +106,19 @@ impl Database {
         }
     }
 
+    /// At the end: leaves all that was written where a copy of the database's one file has it, where that is one.
+    ///
+    /// # Errors
+    /// When something of it is only in the file beside it, whose name ends in `-wal`. Nothing is lost: who opens the database reads both.
+    pub async fn checkpoint(&self) -> Result<(), JournalError> {
+        match self {
+            Database::Sqlite(database) => database.checkpoint().await,
+            Database::Memory => Ok(()),
+            #[cfg(feature = "postgres")]
+            Database::Postgres(_) => Ok(()),
+        }
+    }
+
     /// The notices of other processes' changes, where there are any.
     pub fn change_listener(&self) -> Option<ChangeListener> {
         match self {

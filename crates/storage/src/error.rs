@@ -87,6 +87,12 @@ pub enum StorageError {
         /// The database's error.
         source: sqlx::Error,
     },
+    /// What was read cannot be passed on.
+    #[error("cannot write to standard output")]
+    Output {
+        /// The system's error.
+        source: std::io::Error,
+    },
     /// A copy of it cannot be written.
     #[error("cannot write {path}: check that there is no such file, and that its folder may be written to")]
     Write {

@@ -73,7 +73,9 @@ pub(super) fn with_ending(database: &Path, ending: &str) -> PathBuf {
 
 /// Makes an empty file where there is none.
 pub(super) fn create_new(path: &Path) -> std::io::Result<()> {
-    private().create_new(true).open(path).map(drop)
+    private().create_new(true).open(path).map(drop)?;
+    take_owner_of_folder(path);
+    Ok(())
 }
 
 /// Waits until the disk has it, and its name.
@@ -100,12 +102,26 @@ fn create_folder(path: &Path) -> std::io::Result<()> {
 fn create_missing(path: &Path) -> std::io::Result<()> {
     match private().create_new(true).open(path) {
         Err(error) if error.kind() == ErrorKind::AlreadyExists => Ok(()),
+        Ok(_) => {
+            take_owner_of_folder(path);
+            Ok(())
+        }
         created => created.map(drop),
     }
 }
 
 fn create_file(path: &Path) -> std::io::Result<File> {
-    private().create(true).truncate(false).open(path)
+    create_missing(path)?;
+    private().open(path)
+}
+
+/// What an administrator makes with a verb is the service's, whose folder it is in. Nobody else may give files away, nor needs to.
+fn take_owner_of_folder(path: &Path) {
+    #[cfg(unix)]
+    if let Some(Ok(folder)) = path.parent().map(std::fs::metadata) {
+        use std::os::unix::fs::{MetadataExt, chown};
+        let _ = chown(path, Some(folder.uid()), Some(folder.gid()));
+    }
 }
 
 fn private() -> OpenOptions {

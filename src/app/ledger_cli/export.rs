@@ -2,6 +2,8 @@
 
 use std::io::{self, BufWriter, Write};
 
+use super::super::output::is_broken_pipe;
+
 use stint_ledger::{ResolutionRecord, UsageSums};
 use stint_storage::{Archive, StorageError};
 use stint_types::units::{Money, Timestamp};
@@ -20,37 +22,26 @@ pub(super) async fn export(
     to: Option<Timestamp>,
 ) -> Result<(), StorageError> {
     let mut output = BufWriter::new(io::stdout().lock());
-    let (mut begun, mut is_gone) = (false, false);
+    let (mut begun, mut failure) = (false, None);
     let shown = archive
         .each(|record| {
-            if !std::mem::replace(&mut begun, true) {
-                writeln!(output, "{HEAD}")?;
-            }
+            let head = if std::mem::replace(&mut begun, true) { Ok(()) } else { writeln!(output, "{HEAD}") };
             let admitted = record.resolved.admitted;
             let is_asked_for = from.is_none_or(|from| admitted >= from) && to.is_none_or(|to| admitted < to);
-            let written = if is_asked_for { write(&mut output, record) } else { Ok(()) };
-            is_gone = matches!(&written, Err(error) if is_broken_pipe(error));
-            written
+            let written = head.and_then(|()| if is_asked_for { write(&mut output, record) } else { Ok(()) });
+            written.map_err(|error| io::Error::from(failure.insert(error).kind()))
         })
         .await;
-    if is_gone {
-        // The reader of the pipe has gone.
-        return Ok(());
+    if failure.is_none() {
+        // What could not be written is not what could not be read.
+        shown?;
+        let head = if begun { Ok(()) } else { writeln!(output, "{HEAD}") };
+        failure = head.and_then(|()| output.flush()).err();
     }
-    shown?;
-    if !begun {
-        let _ = writeln!(output, "{HEAD}");
-    }
-    match output.flush() {
-        Err(source) if !is_broken_pipe(&source) => {
-            Err(StorageError::Write { path: "standard output".into(), source })
-        }
+    match failure {
+        Some(source) if !is_broken_pipe(&source) => Err(StorageError::Output { source }),
         _ => Ok(()),
     }
-}
-
-fn is_broken_pipe(error: &io::Error) -> bool {
-    error.kind() == io::ErrorKind::BrokenPipe
 }
 
 /// The first line is the model's that answered; it has all that is not one model's.

@@ -1,5 +1,6 @@
 //! Secrets: named in the file, kept elsewhere.
 
+use std::io;
 use std::path::Path;
 
 use stint_backend::remote::Secret;
@@ -68,24 +69,46 @@ fn is_required(section: &Section<'_>, places: &SecretKeys) -> bool {
 }
 
 fn from_environment(section: &Section<'_>, places: &SecretKeys, variable: &str) -> Option<String> {
-    let value = (section.document().env)(variable).filter(|value| !value.trim().is_empty());
-    if value.is_none() && is_required(section, places) {
-        let what = format!("{variable} is not set");
-        section.reject(places.variable, what, "export it before starting");
+    let Some(value) = (section.document().env)(variable).filter(|value| !value.trim().is_empty()) else {
+        if is_required(section, places) {
+            section.reject(places.variable, format!("{variable} is not set"), "export it before starting");
+        }
+        return None;
+    };
+    let secret = one_line(&value);
+    if secret.is_none() && is_required(section, places) {
+        section.reject(
+            places.variable,
+            format!("{variable} has more than one line"),
+            "export the secret alone",
+        );
     }
-    value.map(|value| value.trim().to_owned())
+    secret
+}
+
+/// A secret without what editors and shells put around it; nothing if it has a line break or another control character inside, which no
+/// header and no address takes.
+fn one_line(text: &str) -> Option<String> {
+    let secret = text.trim_start_matches('\u{feff}').trim();
+    (!secret.contains(char::is_control)).then(|| secret.to_owned())
 }
 
 fn from_file(section: &Section<'_>, places: &SecretKeys, file: &Path) -> Option<String> {
-    let wrong = |what: String| {
+    let missing = |what: String, remedy: &str| {
         if is_required(section, places) {
-            section.reject(places.file, what, "put the secret alone into that file");
+            section.reject(places.file, what, remedy);
         }
     };
-    match section.document().files.read(file) {
-        Ok(text) if text.trim().is_empty() => wrong(format!("{} is empty", file.display())),
-        Ok(text) => return Some(text.trim().to_owned()),
-        Err(error) => wrong(format!("{} cannot be read: {error}", file.display())),
+    let alone = "put the secret alone into that file";
+    match section.document().files.read(file).map(|text| one_line(&text)) {
+        Ok(Some(secret)) if secret.is_empty() => missing(format!("{} is empty", file.display()), alone),
+        Ok(Some(secret)) => return Some(secret),
+        Ok(None) => missing(format!("{} has more than one line", file.display()), alone),
+        Err(error) => {
+            let may_not = error.kind() == io::ErrorKind::PermissionDenied;
+            let remedy = if may_not { "let the user read it that runs stint" } else { alone };
+            missing(format!("{} cannot be read: {error}", file.display()), remedy);
+        }
     }
     None
 }

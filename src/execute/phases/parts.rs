@@ -17,6 +17,9 @@ impl ChoiceStateMachine {
         let is_whole = self.may_come_whole();
         // What comes in one piece is written unseen.
         self.account.begin(if is_whole { Some(whole) } else { self.hidden_max(whole) });
+        if is_whole && !self.terms.may_think_unseen() {
+            self.account.mark_unseen_answer();
+        }
         let thinks = thinking > Tokens::ZERO || self.class == EnforcementClass::Effort;
         self.state = if thinks { ChoiceState::Thinking } else { ChoiceState::Solution };
         self.thinks = thinks;

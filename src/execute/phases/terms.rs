@@ -60,3 +60,11 @@ pub struct ChoiceTerms {
     /// What is wanted: a text that goes on keeps the blank that it goes on with.
     pub kind: CompletionKind,
 }
+
+impl ChoiceTerms {
+    /// False if what a call writes unseen is no thought: the model has none, or was told to have none.
+    pub(super) fn may_think_unseen(&self) -> bool {
+        let is_asked = self.effort.as_deref().is_some_and(|word| word != "none");
+        self.thinking > Tokens::ZERO || self.rescue || is_asked
+    }
+}

@@ -10,6 +10,9 @@ use stint_types::chat::{MemberPhase, Request};
 /// What fills a chat template; where that is rendered apart, it goes there alone.
 const TEMPLATE: &str = "chat_template_kwargs";
 
+/// What multiplies a bill, and is never passed on raw, whoever let it through.
+const NEVER: [&str; 2] = ["n", "best_of"];
+
 /// Adds to a whole request what it is to have besides.
 pub(super) fn add_members(body: &mut Value, call: &BackendCall, rules: &MemberRules) {
     let Value::Object(body) = body else { return };
@@ -39,6 +42,7 @@ fn sent_members<'c>(
         call.class == EnforcementClass::Continue && matches!(call.part, GenerationPart::Thought { .. });
     let has_a_say = move |name: &str| !thought_alone || MemberPhase::of(name) != MemberPhase::Answer;
     let members = call.request.unknown_members.iter().map(|(name, value)| (name.as_str(), value));
+    let members = members.filter(|(name, _)| !NEVER.contains(name));
     members.filter(move |(name, _)| rules.action_for(name) == MemberAction::Pass && has_a_say(name))
 }
 
@@ -65,7 +69,7 @@ mod tests {
     use stint_types::units::Tokens;
 
     fn check(class: EnforcementClass, part: GenerationPart, expected: &Value) {
-        let passed = json!({ "min_p": 0.1, "grammar": "root ::= \"a\"", "temperature": 9,
+        let passed = json!({ "n": 50, "min_p": 0.1, "grammar": "root ::= \"a\"", "temperature": 9,
             "chat_template_kwargs": { "enable_thinking": true, "language": "de" } });
         let Value::Object(passed) = passed else { unreachable!() };
         let request = Arc::new(Request { unknown_members: passed, ..Request::new("m", Vec::new()) });

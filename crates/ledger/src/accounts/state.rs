@@ -221,7 +221,7 @@ impl LedgerState {
         at: Timestamp,
     ) -> Option<ClosedReservation> {
         let at = self.resolution_time(at);
-        self.resolve(id, |open| open.close(ResolutionKind::Settled, spent.clamped(), detail, at))
+        self.resolve(id, |open| open.close(ResolutionKind::Settled, spent.clamped(), detail.clamped(), at))
     }
 
     /// Gives everything back.

@@ -25,6 +25,9 @@ pub struct Amounts {
 }
 
 impl Amounts {
+    /// The most money in one entry.
+    pub(crate) const MONEY_MAX: Money = Money(ENTRY_MAX);
+
     /// Nothing.
     pub const ZERO: Amounts = Amounts {
         money: Money::ZERO,

@@ -8,7 +8,7 @@ use stint_types::units::{AccountId, Money, RequestId, Timestamp, Tokens};
 
 use super::abandon_policy::{AbandonPolicy, SpendRate};
 use super::amounts::Amounts;
-use super::model_spend::SpendByModel;
+use super::model_spend::{ModelSpend, SpendByModel};
 use super::scope::RequestScope;
 
 /// One line of the journal.
@@ -116,6 +116,9 @@ pub struct ResolutionEntry {
     pub detail: SettlementDetail,
 }
 
+/// The most tokens of a kind in one entry.
+const TOKENS_MAX: Tokens = Tokens(1 << 40);
+
 /// What was done for the money.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct SettlementDetail {
@@ -135,6 +138,31 @@ pub struct SettlementDetail {
     pub parts: SpendByModel,
     /// How it ended, in one word.
     pub outcome: std::borrow::Cow<'static, str>,
+}
+
+impl SettlementDetail {
+    /// The nearest that one entry can hold: more is a broken counter, and sums of millions of entries still fit the 64 bits of a
+    /// database.
+    #[must_use]
+    pub(crate) fn clamped(self) -> SettlementDetail {
+        let least = |tokens: Tokens| tokens.min(TOKENS_MAX);
+        SettlementDetail {
+            prompt: least(self.prompt),
+            overhead: least(self.overhead),
+            solution: least(self.solution),
+            other: least(self.other),
+            tools_cost: self.tools_cost.min(Amounts::MONEY_MAX),
+            parts: self.parts.within(ModelSpend {
+                money: Amounts::MONEY_MAX,
+                thinking: TOKENS_MAX,
+                prompt: TOKENS_MAX,
+                overhead: TOKENS_MAX,
+                solution: TOKENS_MAX,
+                other: TOKENS_MAX,
+            }),
+            ..self
+        }
+    }
 }
 
 impl JournalEntry {
@@ -164,5 +192,21 @@ impl ResolutionKind {
         [ResolutionKind::Settled, ResolutionKind::Voided, ResolutionKind::Expired]
             .into_iter()
             .find(|how| how.as_str() == word)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn no_entry_holds_more_than_sums_of_many_can() {
+        let broken = Tokens(u64::MAX);
+        let mut parts = SpendByModel::default();
+        parts.add(&"m".into(), ModelSpend { prompt: broken, ..ModelSpend::default() });
+        let detail = SettlementDetail { prompt: broken, other: broken, parts, ..SettlementDetail::default() };
+        let clamped = detail.clamped();
+        assert_eq!((clamped.prompt, clamped.other, clamped.solution), (TOKENS_MAX, TOKENS_MAX, Tokens::ZERO));
+        assert!(clamped.parts.iter().all(|(_, part)| part.prompt == TOKENS_MAX));
     }
 }

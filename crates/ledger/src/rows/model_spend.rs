@@ -64,6 +64,12 @@ impl AddAssign for ModelSpend {
 }
 
 impl SpendByModel {
+    /// With no more than that of each model.
+    #[must_use]
+    pub(crate) fn within(self, most: ModelSpend) -> SpendByModel {
+        SpendByModel(self.0.into_iter().map(|(model, part)| (model, part.min(most))).collect())
+    }
+
     /// Adds what a model took.
     pub fn add(&mut self, model: &Arc<str>, part: ModelSpend) {
         if part != ModelSpend::default() {

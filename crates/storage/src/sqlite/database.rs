@@ -94,6 +94,19 @@ impl Sqlite {
         written.map(drop)
     }
 
+    /// Moves all that was written from the file beside it (`-wal`) into the one file, so that a copy of that has it.
+    pub(crate) async fn checkpoint(&self) -> Result<(), JournalError> {
+        let row = async {
+            let checkpoint = Statement::new("PRAGMA wal_checkpoint(TRUNCATE)");
+            let row = self.lock_writer().await?.fetch_optional(checkpoint).await?;
+            row.map_or(Ok(0), |row| row.number("busy"))
+        };
+        match row.await.map_err(|source| self.failed(source))? {
+            0 => Ok(()),
+            _ => Err(JournalError::new(format!("another process reads {}", self.place()))),
+        }
+    }
+
     pub(super) fn failed(&self, source: sqlx::Error) -> JournalError {
         JournalError::caused(format!("the database {} failed", self.place()), source)
     }

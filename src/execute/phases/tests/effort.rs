@@ -92,6 +92,36 @@ fn after_a_stop_text_an_upstream_that_shows_its_thought_or_told_of_it_is_let_go(
 }
 
 #[test]
+fn what_a_model_without_thoughts_may_have_written_unseen_is_billed_and_is_no_thought() {
+    let begun = |thinking: u64, effort: Option<&str>| {
+        let terms = ChoiceTerms {
+            whole: WholeAnswer::Always,
+            rescue: false,
+            effort: effort.map(str::to_owned),
+            ..terms(EnforcementClass::Effort, thinking, 100)
+        };
+        let behavior = TargetBehavior { answers_whole: true, ..TargetBehavior::default() };
+        play_met(terms, behavior, &[&[]]).spent
+    };
+    let plain = begun(0, None);
+    assert_eq!((plain.thinking, plain.undelivered, plain.output()), (Tokens(0), Tokens(105), Tokens(105)));
+    for (thinking, effort) in [(0, Some("low")), (40, None)] {
+        let thinker = begun(thinking, effort);
+        assert_eq!((thinker.thinking, thinker.undelivered), (Tokens(thinking + 105), Tokens(0)));
+    }
+}
+
+#[test]
+fn a_count_that_no_model_can_have_is_not_believed() {
+    let whole = [answer("2", 0), usage(1 << 63, 5, Some(0)), STOP_WORD];
+    let seen = play(terms(EnforcementClass::Effort, 0, 100), &[&whole]);
+    assert_eq!((seen.spent.prompt, seen.spent.estimated), (Tokens(4 * 105 + (1 << 16)), true));
+    let honest = [answer("2", 0), usage(20_000, 5, Some(0)), STOP_WORD];
+    let seen = play(terms(EnforcementClass::Effort, 0, 100), &[&honest]);
+    assert_eq!((seen.spent.prompt, seen.spent.estimated), (Tokens(20_000), false));
+}
+
+#[test]
 fn a_summary_of_a_hidden_thought_is_shown_and_is_not_its_count() {
     let shown = |text: &str| Piece::Summary(text.into());
     let whole = [shown("hm"), answer("2", 0), usage(20, 31, Some(30)), STOP_WORD];

@@ -94,7 +94,11 @@ impl Provider for ChatCompletions {
 
     fn embed(&self, ask: &EmbeddingRequest) -> Result<UpstreamRequest, Failure> {
         let path = self.settings.dialect.sibling_path("embeddings");
-        Ok(UpstreamRequest::new(path, wire::embedding(ask, Some(&self.settings.model))))
+        let mut body = wire::embedding(ask, Some(&self.settings.model));
+        if let Some(body) = body.as_object_mut() {
+            body.retain(|name, _| self.settings.takes_gateway_metadata(name));
+        }
+        Ok(UpstreamRequest::new(path, body))
     }
 
     fn turns(&self) -> Turns {

@@ -229,7 +229,8 @@ fn body(settings: &Settings, call: &BackendCall, ask: DialectRequest<'_>) -> Res
 fn members(call: &BackendCall, settings: &Settings, stops: bool) -> Map<String, Value> {
     let dialect = &settings.dialect;
     let request = &call.request;
-    let extra = request.extra.iter().filter(|(name, _)| !GATEWAY_MEMBERS.contains(&name.as_str()));
+    let is_sent = |name: &str| !GATEWAY_MEMBERS.contains(&name) && settings.takes_gateway_metadata(name);
+    let extra = request.extra.iter().filter(|(name, _)| is_sent(name));
     let mut body: Map<String, Value> = extra.map(|(name, value)| passed_member(name, value)).collect();
     let sampling = &request.sampling;
     // A choice's own seed, and only where the caller wants one: some upstreams refuse the member. Theirs is a

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use crate::remote::{self, CachePolicy};
 use stint_prompt::tool_calls::ToolCallSyntax;
-use stint_types::catalog::ConversationRules;
+use stint_types::catalog::{ConversationRules, MemberAction};
 use stint_types::chat::{Request, ThoughtSigner};
 use stint_types::units::Tokens;
 
@@ -55,6 +55,12 @@ pub struct Settings {
 }
 
 impl Settings {
+    /// False for `metadata` where a provider's own API would get it: OpenAI refuses it unless it may store the answer, and tags and
+    /// episodes are the gateway's. Servers that take any member, other gateways among them, get it.
+    pub(super) fn takes_gateway_metadata(&self, member: &str) -> bool {
+        member != "metadata" || self.client.members.action_for(member) == MemberAction::Pass
+    }
+
     /// Whether the end of a request's instructions is marked for the provider's cache: all that begins alike is found again
     /// there. How far a conversation has come, the provider marks by itself.
     pub(super) fn marks_instructions(&self, request: &Request) -> bool {

@@ -2,7 +2,8 @@ use serde_json::{Value, json};
 
 use crate::remote::{self, Connections, golden};
 use crate::{Backend, Fault, GenerationPart};
-use stint_types::catalog::ConversationRules;
+use stint_types::catalog::{ConversationRules, MemberRules, UnknownMembers};
+use stint_types::chat::{EmbeddingInputs, EmbeddingRequest, EpisodeLimits};
 use stint_types::units::Tokens;
 
 use super::dialect::MemberWord;
@@ -117,4 +118,36 @@ async fn a_part_that_it_cannot_make_is_refused_before_anything_is_sent() {
     let call = golden::call(&json!({}), GenerationPart::Thought { thinking: Tokens(1), solution: Tokens(8) });
     let failure = upstream.generate(call).await.err().unwrap();
     assert_eq!((failure.fault, failure.unsent), (Fault::Caller, true));
+}
+
+/// OpenAI refuses `metadata` of what it may not store; a server that takes any member gets it.
+#[test]
+fn tags_stay_here_where_a_provider_would_refuse_them() {
+    for (unknown, is_sent) in [(UnknownMembers::Refuse, false), (UnknownMembers::Pass, true)] {
+        let fixture = json!({
+            "messages": [{ "role": "user", "content": ["hi"] }],
+            "part": { "kind": "total", "tokens": 300 },
+            "extra": { "metadata": { "tag": "batch" }, "parallel_tool_calls": false },
+        });
+        let mut settings = settings(&Dialect::openai(), &fixture);
+        settings.client.members = MemberRules { unknown, ..MemberRules::default() };
+        let body = sent(settings.clone(), &fixture);
+        assert_eq!(
+            (body["metadata"].is_object(), &body["parallel_tool_calls"]),
+            (is_sent, &json!(false)),
+            "{unknown:?}"
+        );
+        let ask = EmbeddingRequest {
+            model: "m".to_owned(),
+            episode: None,
+            episode_limits: EpisodeLimits::default(),
+            inputs: EmbeddingInputs::Texts(vec!["hi".to_owned()]),
+            extra: golden::call(&fixture, golden::part(&fixture)).request.extra.clone(),
+        };
+        let sent = ChatCompletions::new(settings).embed(&ask).unwrap();
+        assert_eq!(
+            (sent.body["metadata"].is_object(), &sent.body["parallel_tool_calls"]),
+            (is_sent, &json!(false))
+        );
+    }
 }
