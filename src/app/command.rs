@@ -71,6 +71,8 @@ enum CliCommand {
 pub fn main() -> ExitCode {
     #[cfg(unix)]
     super::runtime_dir::provide();
+    #[cfg(all(target_os = "linux", target_env = "gnu"))]
+    super::allocator::bound_free_memory();
     let command = Cli::parse();
     let config = command.config.as_deref();
     let ended = match command.command {

@@ -1,6 +1,8 @@
 //! Wiring: settings in, a running server out; and the verbs of the command line.
 
 mod alerts;
+#[cfg(all(target_os = "linux", target_env = "gnu"))]
+mod allocator;
 mod ask;
 mod auto_trials;
 mod backends;

@@ -19,6 +19,8 @@ use stint_types::tasks::Tasks;
 use stint_types::tenant::Directory;
 use stint_types::units::Timestamp;
 
+#[cfg(all(target_os = "linux", target_env = "gnu"))]
+use super::allocator;
 use super::error::BuildError;
 use super::ledger_monitor::{LedgerMonitor, zero_warning_counters};
 use super::{directory, seal};
@@ -73,6 +75,8 @@ impl SharedState {
             ConversationService::open(ledger_tasks, database.conversations(), settings.responses.clone());
         sweep_expired(request_tasks, &ledger);
         seal::seal_daily(request_tasks, &ledger);
+        #[cfg(all(target_os = "linux", target_env = "gnu"))]
+        allocator::release_free_memory(request_tasks);
         // It ends with the ledger, after the last request has finished.
         let stories = database.history();
         let learning = Learning::open(ledger_tasks, stories, metrics.clone(), settings.learn.clone()).await;

@@ -11,7 +11,7 @@ use stint_types::units::Tokens;
 
 use super::choice::{ChoiceError, ChoiceJob, IndexedEvent};
 use super::deadline::{DeadlineResult, await_continuation, await_reserved, before_deadline};
-use super::event_channel::{EventSender, EventSize};
+use super::event_channel::{Disconnected, EventSender, EventSize};
 use super::event_pieces::event_pieces;
 use super::phases::ChoiceStep;
 use super::progress::ChoiceProgress;
@@ -246,15 +246,20 @@ impl<T: From<IndexedEvent> + EventSize> ChoiceDriver<'_, T> {
 
     async fn send(&mut self, event: ChoiceEvent) -> Result<(), ChoiceError> {
         self.progress.record_event(&event);
-        for piece in event_pieces(event) {
+        let pieces = event_pieces(event);
+        let (is_cut, mut has_waited) = (pieces.len() > 1, false);
+        for piece in pieces {
             let sent = self.events.try_send((self.job.index, piece).into());
             let Some(waiting) = sent.map_err(|_| ChoiceError::Disconnected)? else { continue };
-            // A caller who takes nothing until the deadline has left.
-            let sending = self.events.send(waiting);
-            let sent = tokio::time::timeout_at(self.job.deadline, sending).await;
-            sent.map_err(|_| ChoiceError::Disconnected)?.map_err(|_| ChoiceError::Disconnected)?;
+            has_waited = true;
+            before_leaving(self.job.deadline, self.events.send(waiting)).await?;
         }
-        Ok(())
+        // The next event may be as long: it is read once the caller has taken this one.
+        if is_cut && has_waited {
+            before_leaving(self.job.deadline, self.events.all_taken()).await
+        } else {
+            Ok(())
+        }
     }
 
     /// Reads what an upstream still writes, as far as its limit and the time allow. A failure now no longer concerns the
@@ -273,6 +278,15 @@ impl<T: From<IndexedEvent> + EventSize> ChoiceDriver<'_, T> {
         self.progress.break_off_part();
         self.progress.phases.finish_drain()
     }
+}
+
+/// Waits for a caller to take something: who takes nothing until the deadline has left.
+async fn before_leaving(
+    deadline: Instant,
+    taking: impl Future<Output = Result<(), Disconnected>>,
+) -> Result<(), ChoiceError> {
+    let taken = tokio::time::timeout_at(deadline, taking).await;
+    taken.map_err(|_| ChoiceError::Disconnected)?.map_err(|_| ChoiceError::Disconnected)
 }
 
 async fn next_piece(generation: &mut Generation) -> Result<Piece, ChoiceError> {

@@ -203,3 +203,32 @@ async fn of_a_hidden_thought_no_more_is_booked_than_can_have_been_written() {
         "half a second, where nothing is known"
     );
 }
+
+/// How much is read of an answer of two long words whose caller takes so many events, and then nothing for a second.
+async fn read_of_two_long_words(taken: usize) -> Tokens {
+    let answer = ["x".repeat(40_000), "y".repeat(40_000)].join(" ");
+    let backend = Arc::new(ScriptedBackend::always(ScriptedReply::new().thinks(1).answers(&answer)));
+    let deadline = Instant::now() + Duration::from_secs(600);
+    let job = ChoiceJob { backend, request: request(), index: 0, seed: 0, deadline, cut_before: None };
+    let terms = ChoiceTerms { solution: Tokens(1_000_000), ..terms(EnforcementClass::Inline) };
+    let mut progress = ChoiceProgress::new(terms);
+    let (events, mut seen) = event_channel::<IndexedEvent>(EventLimits { events: 64, bytes: 16 << 10 });
+    let taking = async {
+        for _ in 0..taken {
+            seen.recv().await;
+        }
+        tokio::time::sleep(Duration::from_secs(1)).await;
+    };
+    tokio::select! {
+        _ = generate_choice(&job, &mut progress, &events) => {}
+        () = taking => {}
+    }
+    progress.phases.spent().solution
+}
+
+#[tokio::test(start_paused = true)]
+async fn after_a_long_event_the_next_is_read_once_its_caller_has_taken_that_one() {
+    // The thought, and three of five pieces of the first word: there is room for the other two.
+    let (stalled, all) = (read_of_two_long_words(4).await, read_of_two_long_words(11).await);
+    assert!(stalled > Tokens::ZERO && stalled.0 * 2 <= all.0 + 1, "{stalled} of {all} tokens were read");
+}

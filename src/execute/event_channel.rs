@@ -67,6 +67,14 @@ impl<T: EventSize> EventSender<T> {
         self.events.send((event, bytes)).map_err(|_| Disconnected)
     }
 
+    /// Waits until all that was sent was taken.
+    ///
+    /// # Errors
+    /// When the receiver is gone.
+    pub async fn all_taken(&self) -> Result<(), Disconnected> {
+        self.room.acquire_many(self.most).await.map(drop).map_err(|_| Disconnected)
+    }
+
     /// Sends an event, if there is room for it now; else it comes back.
     ///
     /// # Errors
@@ -161,6 +169,10 @@ mod tests {
             "what has no room comes back"
         );
         assert_eq!((receiver.try_recv(), receiver.try_recv()), (Some(10), None));
+        assert!(sender.all_taken().now_or_never().is_some());
+        sender.send(1).await.unwrap();
+        assert!(sender.all_taken().now_or_never().is_none());
+        assert_eq!(receiver.try_recv(), Some(1));
         sender.send(10).await.unwrap();
         let (sent, ()) = tokio::join!(sender.send(1), async { drop(receiver) });
         assert_eq!(sent, Err(Disconnected));

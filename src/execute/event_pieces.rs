@@ -6,7 +6,7 @@ use stint_types::chat::{ChoiceEvent, ToolCallDelta};
 const TEXT_MAX: usize = 8 << 10;
 
 /// The event in pieces, in order. Each has its own memory, so that none is kept for those that were sent.
-pub(super) fn event_pieces(mut event: ChoiceEvent) -> impl Iterator<Item = ChoiceEvent> {
+pub(super) fn event_pieces(mut event: ChoiceEvent) -> impl ExactSizeIterator<Item = ChoiceEvent> {
     let mut pieces = Vec::new();
     let length = text_of(&event).map_or(0, str::len);
     let mut done = 0;

@@ -8,7 +8,7 @@ use std::sync::{Arc, LazyLock, Mutex, PoisonError};
 use std::time::Duration;
 
 use stint_sessions::history::RequestRecord;
-use stint_types::chat::{Request, Role};
+use stint_types::chat::{ContentPart, Message, Request, Role};
 use stint_types::units::{AccountId, Timestamp};
 
 /// The weight of a repeated question, as a share of a plain verdict of a person: there are many reasons to ask again.
@@ -30,15 +30,34 @@ impl QuestionFingerprint {
     pub(crate) fn of(account: &AccountId, request: &Request, at: Timestamp) -> Option<QuestionFingerprint> {
         static KEY: LazyLock<RandomState> = LazyLock::new(RandomState::new);
         let last = request.messages.last().filter(|message| message.role == Role::User)?;
-        let text = last.plain_text();
-        let (head, tail) = (text.floor_char_boundary(TEXT_MAX), text.len().saturating_sub(TEXT_MAX));
+        let length: usize = texts(last).map(str::len).sum();
         let mut hasher = KEY.build_hasher();
-        (account.as_str(), &request.model, request.messages.len(), text.len()).hash(&mut hasher);
-        (&text[..head], &text[text.ceil_char_boundary(tail)..]).hash(&mut hasher);
+        (account.as_str(), &request.model, request.messages.len(), length).hash(&mut hasher);
+        hash_ends(last, length, &mut hasher);
         // A caller that states another budget compares budgets; that shows nothing about the answer.
         let stated = [request.budget.thinking, request.budget.solution, request.budget.total];
         stated.map(|tokens| tokens.map(|tokens| tokens.0)).hash(&mut hasher);
         Some(QuestionFingerprint { hash: hasher.finish(), at })
+    }
+}
+
+fn texts(message: &Message) -> impl Iterator<Item = &str> {
+    message.content.iter().filter_map(|part| match part {
+        ContentPart::Text(text) => Some(text.as_str()),
+        ContentPart::Other(_) | ContentPart::AdditionStart { .. } | ContentPart::CacheBreakpoint(_) => None,
+    })
+}
+
+/// Hashes what a message begins and ends with, of so many bytes. It may have megabytes: nothing is copied.
+fn hash_ends(message: &Message, length: usize, hasher: &mut impl Hasher) {
+    let (mut head, mut middle) = (TEXT_MAX, length.saturating_sub(TEXT_MAX));
+    for text in texts(message) {
+        hasher.write(&text.as_bytes()[..text.len().min(head)]);
+        head = head.saturating_sub(text.len());
+    }
+    for text in texts(message) {
+        hasher.write(&text.as_bytes()[text.len().min(middle)..]);
+        middle = middle.saturating_sub(text.len());
     }
 }
 
@@ -98,11 +117,31 @@ impl RepeatDetector {
 mod tests {
     use super::*;
     use stint_sessions::history::conformance;
-    use stint_types::chat::Message;
 
     fn asked(account: &str, text: &str, at: i64) -> QuestionFingerprint {
         let request = Request::new("auto", vec![Message::text(Role::User, text)]);
         QuestionFingerprint::of(&AccountId::new(account), &request, Timestamp(at)).unwrap()
+    }
+
+    #[test]
+    fn a_long_question_is_known_by_its_ends_however_it_is_cut_into_parts() {
+        let hash = |parts: &[String]| {
+            let content = parts.iter().cloned().map(ContentPart::Text).collect();
+            let message = Message { content, ..Message::text(Role::User, "") };
+            let request = Request::new("auto", vec![message]);
+            QuestionFingerprint::of(&AccountId::new("a"), &request, Timestamp(0)).unwrap().hash
+        };
+        let long = "é".repeat(3 * TEXT_MAX);
+        let whole = hash(&[format!("why {long}")]);
+        assert_eq!(whole, hash(&["why ".into(), long.clone()]));
+        assert_eq!(
+            whole,
+            hash(&[format!("why {}", &long[..TEXT_MAX]), String::new(), long[TEXT_MAX..].into()])
+        );
+        let other = long.replacen('é', "è", 1);
+        assert_ne!(whole, hash(&[format!("why {other}")]));
+        assert_ne!(whole, hash(&[format!("why {}è", &long[2..])]));
+        assert_ne!(whole, hash(&[format!("why {}", &long[2..])]));
     }
 
     /// A question that is answered at that time.

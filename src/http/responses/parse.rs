@@ -237,9 +237,14 @@ fn extra(fields: &mut Fields) -> Result<Map<String, Value>, ApiError> {
 fn input(fields: &mut Fields) -> Result<Vec<Value>, ApiError> {
     let must = "a string or a list of items";
     match fields.take("input") {
-        Some(Value::String(text)) => Ok(vec![json!({
-            "type": "message", "role": "user", "content": [{ "type": "input_text", "text": text }],
-        })]),
+        Some(text @ Value::String(_)) => {
+            let mut part = json!({ "type": "input_text" });
+            // Moved, since it may be long.
+            part["text"] = text;
+            let mut message = json!({ "type": "message", "role": "user" });
+            message["content"] = Value::Array(vec![part]);
+            Ok(vec![message])
+        }
         Some(Value::Array(items)) => Ok(items),
         Some(_) => Err(ApiError::invalid(Some("input"), format!("must be {must}"))),
         None => Err(ApiError::missing("input", must)),

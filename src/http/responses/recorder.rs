@@ -8,6 +8,7 @@ use crate::gateway::RequestReceipt;
 use stint_sessions::agent::conversations::ConversationWriteResult;
 use stint_sessions::agent::stored::{ResponseService, ResponseStoreResult, StoredResponse};
 use stint_types::metrics::Metrics;
+use stint_types::tasks::{text_bytes, write_json};
 use stint_types::units::{AccountId, RequestId, Timestamp};
 
 use super::conversations;
@@ -49,7 +50,13 @@ impl ResponseRecorder {
             response["conversation"] = Value::Null;
         }
         let Some(responses) = &self.responses else { return };
-        let stored = responses.keep(self.stored_response(receipt, now, response, items)).await;
+        let stored = match responses.refusal(receipt.id, &self.account, self.input_bytes()) {
+            Some(refusal) => refusal,
+            None => match self.stored_response(receipt, now, response, items).await {
+                Some(response) => responses.keep(response).await,
+                None => ResponseStoreResult::Failed,
+            },
+        };
         self.metrics.storage.responses.with_label_values(&[stored.as_str()]).inc();
         if stored != ResponseStoreResult::Stored {
             response["store"] = false.into();
@@ -75,13 +82,15 @@ impl ResponseRecorder {
         change == Some(ConversationWriteResult::Done)
     }
 
-    fn stored_response(
+    /// As it is kept; nothing where it cannot be written.
+    async fn stored_response(
         &self,
         receipt: &RequestReceipt,
         now: Timestamp,
         response: &Value,
         items: &[OutputItem],
-    ) -> StoredResponse {
+    ) -> Option<StoredResponse> {
+        let input = write_json(self.input.clone(), self.input_bytes()).await.ok()?;
         let mut response = response.clone();
         if items.iter().all(|item| item.is_visible)
             && let Some(members) = response.as_object_mut()
@@ -89,16 +98,21 @@ impl ResponseRecorder {
             members.shift_remove("output");
         }
         let output: Vec<&Value> = items.iter().map(|item| &item.value).collect();
-        StoredResponse {
+        Some(StoredResponse {
             id: receipt.id,
             account: self.account.clone(),
             at: now,
             previous: self.previous,
             // The gateway may have found the episode without a name.
             episode: receipt.episode.as_ref().map(|episode| episode.id.clone()),
-            input: json!(self.input).to_string().into(),
+            input: input.into(),
             output: json!(output).to_string().into(),
             body: response.to_string().into(),
-        }
+        })
+    }
+
+    /// How many bytes its input takes at least.
+    fn input_bytes(&self) -> usize {
+        self.input.iter().map(text_bytes).sum()
     }
 }

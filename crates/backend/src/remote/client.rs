@@ -14,6 +14,7 @@ use tokio::time::Instant;
 use crate::{Failure, Fault};
 use stint_types::catalog::{ImageTokens, MemberRules, Model};
 use stint_types::chat::{Request, SigningDomain};
+use stint_types::tasks::{text_bytes, write_json};
 use stint_types::units::Tokens;
 
 use super::connections::{ConnectionPool, Connections};
@@ -89,7 +90,7 @@ impl UpstreamClient {
     /// Asks for an event stream; resolves when the upstream has begun one.
     pub(super) async fn stream(
         &self,
-        asked: &UpstreamRequest,
+        asked: UpstreamRequest,
         silence: SilencePolicy,
     ) -> Result<UpstreamEventStream, Failure> {
         let deadline = Instant::now() + self.settings.total;
@@ -112,7 +113,7 @@ impl UpstreamClient {
     /// as long as a slow model takes to write it.
     pub(super) async fn whole(
         &self,
-        asked: &UpstreamRequest,
+        asked: UpstreamRequest,
         tokens: Tokens,
     ) -> Result<UpstreamEventStream, Failure> {
         let deadline = Instant::now() + self.settings.total;
@@ -129,7 +130,7 @@ impl UpstreamClient {
     }
 
     /// Asks for one JSON value.
-    pub(super) async fn json(&self, asked: &UpstreamRequest) -> Result<Value, Failure> {
+    pub(super) async fn json(&self, asked: UpstreamRequest) -> Result<Value, Failure> {
         let deadline = Instant::now() + self.settings.total;
         let first_byte = UpstreamTimeouts { idle: self.settings.first_byte, deadline };
         let response = self.send(&self.pool.whole, asked, "application/json", first_byte).await?;
@@ -157,22 +158,25 @@ impl UpstreamClient {
     async fn send(
         &self,
         http: &HttpClient,
-        sent: &UpstreamRequest,
+        sent: UpstreamRequest,
         accept: &'static str,
         first_byte: UpstreamTimeouts,
     ) -> Result<Response, Failure> {
-        let body = serde_json::to_vec(&sent.body)
+        let UpstreamRequest { path, body, headers } = sent;
+        let about = text_bytes(&body);
+        let body = write_json(body, about)
+            .await
             .map_err(|_| Failure::new(Fault::Backend, "the request cannot be written as JSON").unsent())?;
         let body = Bytes::from(body);
         let sending = self.pool.connect_tracker.start_send();
-        let url = self.url(&sent.path);
-        let asked = http.post(url.clone(), accept, &sent.headers, body.clone());
+        let url = self.url(&path);
+        let asked = http.post(url.clone(), accept, &headers, body.clone());
         let mut answered = first_byte.wait(asked, "did not answer").await?;
         let is_to_be_resent =
             |error| is_left_out(error) || (self.settings.sent_too && sending.was_lost(error));
         if answered.as_ref().is_err_and(is_to_be_resent) {
             self.resent.fetch_add(1, Ordering::Relaxed);
-            let asked = self.pool.fresh.post(url, accept, &sent.headers, body);
+            let asked = self.pool.fresh.post(url, accept, &headers, body);
             answered = first_byte.wait(asked, "did not answer").await?;
         }
         let response = answered.map_err(|error| transport_failure(&error))?;

@@ -167,9 +167,9 @@ impl<P: Provider> RemoteBackend<P> {
         let mut lap = self.speed.start();
         let events = if call.whole {
             lap.mark_whole();
-            self.client.whole(&sent, call.part.tokens_max()).await?
+            self.client.whole(sent, call.part.tokens_max()).await?
         } else {
-            self.client.stream(&sent, self.provider.silence_policy(&call)).await?
+            self.client.stream(sent, self.provider.silence_policy(&call)).await?
         };
         let events = events.with_token_limit(call.part.tokens_max());
         Ok(generation_stream(events, self.provider.reader(&call), lap, VecDeque::new()))
@@ -177,7 +177,7 @@ impl<P: Provider> RemoteBackend<P> {
 
     async fn count_prompt_tokens(&self, request: &Arc<Request>) -> Option<Tokens> {
         let (sent, at) = self.provider.count_request(request)?;
-        let answer = self.client.json(&sent).await;
+        let answer = self.client.json(sent).await;
         let answer =
             answer.inspect_err(|error| tracing::debug!(%error, "a prompt's tokens were not counted"));
         answer.ok()?.pointer(at)?.as_u64().map(Tokens)
@@ -185,7 +185,7 @@ impl<P: Provider> RemoteBackend<P> {
 
     async fn embed_inputs(&self, ask: &EmbeddingRequest) -> Result<EmbeddingResult, Failure> {
         let sent = self.provider.embed(ask)?;
-        let answer = self.client.json(&sent).await?;
+        let answer = self.client.json(sent).await?;
         parse_embeddings(answer, ask.inputs.len())
     }
 }

@@ -49,7 +49,7 @@ impl WriteLimiter {
         if allowance.bytes <= 0.0 {
             return Err(Duration::from_secs_f64(1.0 - allowance.bytes / self.rate));
         }
-        allowance.bytes -= float(bytes.max(BYTES_MIN));
+        allowance.bytes -= written(bytes);
         Ok(())
     }
 
@@ -59,13 +59,17 @@ impl WriteLimiter {
         self.turns.begin(account).await
     }
 
+    /// Whether an account that began now would be let write so many bytes by then. Nothing is counted.
+    pub fn may_begin_before(&self, until: Instant, account: &AccountId, bytes: usize) -> bool {
+        self.earliest(&self.refilled(account), written(bytes)) <= until
+    }
+
     /// Counts what an account writes, and waits until it may, and for its turn; `None` where that would be later than `until`.
     pub async fn begin_before(&self, until: Instant, account: &AccountId, bytes: usize) -> Option<Turn> {
-        let bytes = float(bytes.max(BYTES_MIN));
+        let bytes = written(bytes);
         let may = {
             let mut allowance = self.refilled(account);
-            let lacking = (bytes - allowance.bytes).max(0.0);
-            let may = Instant::now() + Duration::from_secs_f64(lacking / self.rate);
+            let may = self.earliest(&allowance, bytes);
             if may > until {
                 return None;
             }
@@ -74,6 +78,12 @@ impl WriteLimiter {
         };
         sleep_until(may).await;
         timeout_at(until, self.turns.begin(account)).await.ok()
+    }
+
+    /// When so many bytes may be written.
+    fn earliest(&self, allowance: &WriteAllowance, bytes: f64) -> Instant {
+        let lacking = (bytes - allowance.bytes).max(0.0);
+        Instant::now() + Duration::from_secs_f64(lacking / self.rate)
     }
 
     /// What an account may write now.
@@ -86,6 +96,11 @@ impl WriteLimiter {
         allowance.at = now;
         allowance
     }
+}
+
+/// As what a write of so many bytes counts.
+fn written(bytes: usize) -> f64 {
+    float(bytes.max(BYTES_MIN))
 }
 
 #[expect(clippy::cast_precision_loss, reason = "far below 2^52")]

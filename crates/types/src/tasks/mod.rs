@@ -1,6 +1,7 @@
 //! Tracked background work, so that shutdown can wait for it.
 
 mod lag;
+mod large_json;
 mod turns;
 
 use std::future::Future;
@@ -10,6 +11,7 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
 pub use lag::EventLoopLag;
+pub use large_json::{text_bytes, write_json};
 pub use turns::{AccountTurns, Turn};
 
 /// Spawns tasks and knows which still run. Clones share one set of tasks.

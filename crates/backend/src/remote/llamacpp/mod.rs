@@ -166,7 +166,7 @@ impl LlamaCppBackend {
         passthrough::add_members_after_template(&mut body, call, client.members());
         client.separate_cache(&mut body, &call.request);
         let asked = UpstreamRequest::new("completion", body);
-        let events = client.stream(&asked, SilencePolicy::Streams).await?;
+        let events = client.stream(asked, SilencePolicy::Streams).await?;
         Ok(events.with_token_limit(call.part.tokens_max()))
     }
 
@@ -188,7 +188,7 @@ async fn restore_missing_text(
     match piece {
         Ok(Piece::Thought { text, tokens, ids }) if text.is_empty() && !ids.is_empty() => {
             let asked = UpstreamRequest::new("detokenize", json!({"tokens": &ids}));
-            let answer = client.json(&asked).await.unwrap_or_default();
+            let answer = client.json(asked).await.unwrap_or_default();
             let text = answer.get("content").and_then(Value::as_str).unwrap_or_default();
             let text = text.trim_end_matches(char::REPLACEMENT_CHARACTER).to_owned();
             Ok(Piece::Thought { text, tokens, ids })
@@ -205,7 +205,7 @@ impl Backend for LlamaCppBackend {
     fn embed(&self, ask: Arc<EmbeddingRequest>) -> BoxFuture<'_, Result<EmbeddingResult, Failure>> {
         async move {
             let asked = UpstreamRequest::new("v1/embeddings", wire::embedding(&ask, None));
-            let answer = self.server.client.json(&asked).await;
+            let answer = self.server.client.json(asked).await;
             super::parse_embeddings(answer?, ask.inputs.len())
         }
         .boxed()

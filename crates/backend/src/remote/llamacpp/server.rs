@@ -134,7 +134,7 @@ impl LlamaCppServer {
 
     /// A question that costs nothing: its failures never reached a model.
     async fn ask(&self, path: &'static str, body: Value) -> Result<Value, Failure> {
-        self.client.json(&UpstreamRequest::new(path, body)).await.map_err(Failure::unsent)
+        self.client.json(UpstreamRequest::new(path, body)).await.map_err(Failure::unsent)
     }
 
     /// The prompt's tokens, with those that the server puts before it.

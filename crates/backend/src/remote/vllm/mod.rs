@@ -169,7 +169,7 @@ impl VllmBackend {
         self.client.separate_cache(&mut body, &call.request);
         let events = self
             .client
-            .stream(&UpstreamRequest::new("completions", body), SilencePolicy::Streams)
+            .stream(UpstreamRequest::new("completions", body), SilencePolicy::Streams)
             .await?
             .with_token_limit(call.part.tokens_max());
         let reader = events::VllmReader::thought(vocabulary.end.len());
@@ -190,7 +190,7 @@ impl VllmBackend {
         self.client.separate_cache(&mut body, &call.request);
         let events = self
             .client
-            .stream(&UpstreamRequest::new("completions", body), SilencePolicy::Streams)
+            .stream(UpstreamRequest::new("completions", body), SilencePolicy::Streams)
             .await?
             .with_token_limit(call.part.tokens_max());
         let first = hand_off.then(|| Piece::HandOff { tokens: count(&vocabulary.hand_off) });
@@ -270,7 +270,7 @@ impl VllmBackend {
     async fn ids(&self, body: Value) -> Result<Vec<u32>, Failure> {
         // It stands beside `/v1`.
         let answer =
-            self.client.json(&UpstreamRequest::new("../tokenize", body)).await.map_err(Failure::unsent)?;
+            self.client.json(UpstreamRequest::new("../tokenize", body)).await.map_err(Failure::unsent)?;
         if let Some(context) = answer.get("max_model_len").and_then(Value::as_u64) {
             self.context.store(context, Ordering::Relaxed);
         }

@@ -73,16 +73,26 @@ impl ResponseService {
         &self.settings
     }
 
+    /// Why a response of at least so many bytes would not be kept now; nothing where it would. Nothing is counted. Who asks first
+    /// need not write out a large response that is refused then.
+    pub fn refusal(&self, id: RequestId, account: &AccountId, bytes: usize) -> Option<ResponseStoreResult> {
+        if bytes > self.settings.response_max {
+            tracing::warn!(request = %id, bytes, "a response is too large to be stored");
+            return Some(ResponseStoreResult::TooLarge);
+        }
+        let until = Instant::now() + self.settings.patience;
+        let may = self.writes.may_begin_before(until, account, bytes);
+        (!may).then(|| writes_too_much(id, account))
+    }
+
     /// Keeps a response, and waits a bounded time until it is kept: for the rate of its account, its turn, and the store.
     pub async fn keep(&self, response: StoredResponse) -> ResponseStoreResult {
-        if response.size() > self.settings.response_max {
-            tracing::warn!(request = %response.id, bytes = response.size(), "a response is too large to be stored");
-            return ResponseStoreResult::TooLarge;
-        }
         let (id, until) = (response.id, Instant::now() + self.settings.patience);
+        if let Some(refusal) = self.refusal(id, &response.account, response.size()) {
+            return refusal;
+        }
         let Some(_turn) = self.writes.begin_before(until, &response.account, response.size()).await else {
-            tracing::warn!(request = %id, account = %response.account, "a response is not stored: its account writes too much");
-            return ResponseStoreResult::Failed;
+            return writes_too_much(id, &response.account);
         };
         let (reply, answer) = oneshot::channel();
         if self.jobs.try_send(StoredResponseJob { response, reply }).is_err() {
@@ -198,6 +208,11 @@ impl StoredResponseWriter {
     }
 }
 
+fn writes_too_much(id: RequestId, account: &AccountId) -> ResponseStoreResult {
+    tracing::warn!(request = %id, %account, "a response is not stored: its account writes too much");
+    ResponseStoreResult::Failed
+}
+
 fn report(error: &ResponsesError) {
     let source = std::error::Error::source(error).map(ToString::to_string);
     tracing::error!(%error, source, "the store of responses failed");
@@ -236,5 +251,14 @@ mod tests {
         assert_eq!(other, (ResponseStoreResult::Stored, Duration::ZERO));
         let stored = results.iter().filter(|result| **result == ResponseStoreResult::Stored).count();
         assert_eq!(stored, 6, "sixteen seconds' worth at once, and that of two seconds more");
+        let refusal =
+            |account: &str, bytes| service.refusal(RequestId::new(), &AccountId::new(account), bytes);
+        assert_eq!(
+            refusal("a", 3_000_000),
+            Some(ResponseStoreResult::Failed),
+            "known before it is written out"
+        );
+        assert_eq!(refusal("b", 3_000_000), None);
+        assert_eq!(refusal("b", usize::MAX), Some(ResponseStoreResult::TooLarge));
     }
 }
