@@ -68,6 +68,11 @@ impl<'a> ThinkingBudgets<'a> {
         &self.each[..self.count]
     }
 
+    /// The budgets, and behind them others that fill the row.
+    pub(super) fn padded(&self) -> &[Tokens; GRID_MAX] {
+        &self.each
+    }
+
     /// The budgets next to one, below and above; itself where there is none.
     pub(super) fn neighbors(&self, t: Tokens) -> (Tokens, Tokens) {
         let below = self.as_slice().iter().rfind(|other| **other < t);

@@ -35,9 +35,7 @@ impl<'a> CandidatePool<'a> {
         let most = models.iter().map(|eligible: &EligibleModel| eligible.budgets.as_slice().len()).sum();
         let mut candidates = Vec::with_capacity(most);
         for (at, eligible) in models.iter().enumerate() {
-            candidates.extend(
-                eligible.budgets.as_slice().iter().filter_map(|&t| eligible.price_single(request, at, t)),
-            );
+            eligible.price_budgets(request, at, |candidate| candidates.push(candidate));
         }
         let mut pool = CandidatePool { models, candidates };
         if let Some(vote) = vote(request) {

@@ -1,6 +1,6 @@
 //! A model that can serve a request, and the price of each way in which it alone would.
 
-use stint_types::catalog::{LimitedBy, Model, VoteForecast, VoteOdds};
+use stint_types::catalog::{LimitedBy, Model, TruncatedMoments, VoteForecast, VoteOdds};
 use stint_types::units::{Chance, Tokens};
 
 use super::answer_limit::{AnswerLimit, MONEY_PART};
@@ -69,11 +69,43 @@ impl<'a> EligibleModel<'a> {
         model_index: usize,
         thinking: Tokens,
     ) -> Option<PricedCandidate> {
+        let [moments] = self.terms.truncated_at_each(&[thinking]);
+        self.price_truncated(request, model_index, thinking, &moments)
+    }
+
+    /// One answer under each of the model's thinking budgets that can be reserved.
+    pub(super) fn price_budgets(
+        &self,
+        request: &PlanRequest,
+        model_index: usize,
+        mut priced: impl FnMut(PricedCandidate),
+    ) {
+        let budgets = self.budgets.as_slice();
+        if let [one] = *budgets {
+            return self.price_single(request, model_index, one).into_iter().for_each(priced);
+        }
+        let moments = self.terms.truncated_at_each(self.budgets.padded());
+        for (&thinking, moments) in budgets.iter().zip(&moments) {
+            if let Some(candidate) = self.price_truncated(request, model_index, thinking, moments) {
+                priced(candidate);
+            }
+        }
+    }
+
+    #[inline(always)]
+    fn price_truncated(
+        &self,
+        request: &PlanRequest,
+        model_index: usize,
+        thinking: Tokens,
+        moments: &TruncatedMoments,
+    ) -> Option<PricedCandidate> {
         let answer = AnswerLimit::of(&self.terms, &self.bounds, &self.caps, thinking);
         if !self.fits_caps(thinking, answer.opening, 1) {
             return None;
         }
-        let Expectation { success, dollars, seconds } = self.terms.expectation(thinking, answer.most);
+        let Expectation { success, dollars, seconds } =
+            self.terms.expectation(thinking, answer.most, moments);
         let held = self.terms.held_dollars(thinking);
         let weighted_cost = weighted_cost(request, dollars + held, seconds);
         Some(PricedCandidate {

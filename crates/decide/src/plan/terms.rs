@@ -3,7 +3,8 @@
 use std::sync::Arc;
 
 use stint_types::catalog::{
-    EnforcementClass, GoesOn, Model, ModelConditions, ModelDemand, Rates, Service, Tariff, WorstCase,
+    EnforcementClass, GoesOn, Model, ModelConditions, ModelDemand, Rates, Service, Tariff, TruncatedMoments,
+    WorstCase,
 };
 use stint_types::chat::CacheTtl;
 use stint_types::units::{Money, Price, Tokens};
@@ -308,23 +309,27 @@ impl<'a> ModelTerms<'a> {
         }
     }
 
-    /// What budgets of `t` and `s` are expected to reach and to take. With F the distribution of the thought's length,
-    /// each choice reads `prompt + (1 − F(t))·what a cut reads again` and writes `E[min(L, t)] + E[S] + (1 − F(t))·
-    /// what a cut writes`. Cost is that at list prices, time that at the measured speeds after the queue. What the
-    /// provider has in its cache is read at the price for that, and in no time: so a switch to another model is charged
-    /// the cache that it loses.
-    pub(super) fn expectation(&self, t: Tokens, s: Tokens) -> Expectation {
+    /// What becomes of thoughts under several budgets.
+    pub(super) fn truncated_at_each<const N: usize>(&self, budgets: &[Tokens; N]) -> [TruncatedMoments; N] {
+        self.demand.thinking.truncated_at_each(&budgets.map(Tokens::as_f64), self.mean)
+    }
+
+    /// What budgets of `t` and `s` are expected to reach and to take, given what becomes of thoughts under `t`. With F the
+    /// distribution of the thought's length, each choice reads `prompt + (1 − F(t))·what a cut reads again` and writes
+    /// `E[min(L, t)] + E[S] + (1 − F(t))·what a cut writes`. Cost is that at list prices, time that at the measured speeds
+    /// after the queue. What the provider has in its cache is read at the price for that, and in no time: so a switch to
+    /// another model is charged the cache that it loses.
+    pub(super) fn expectation(&self, t: Tokens, s: Tokens, moments: &TruncatedMoments) -> Expectation {
         let solution = self.demand.solution.min(s).as_f64();
         let cut = self.cut_cost(t, solution);
-        let held = self.demand.thinking.truncated_at(t.as_f64(), self.mean);
-        let share = if self.thinks() { 1.0 - held.finished } else { 0.0 };
+        let share = if self.thinks() { 1.0 - moments.finished } else { 0.0 };
         let (prompt, cached) = (self.demand.prompt_expected().as_f64(), self.cached.as_f64());
         let read = prompt + share * cut.read;
-        let written = held.within + solution + share * cut.written;
+        let written = moments.within + solution + share * cut.written;
         let DollarPrices { call, input, output, saved } = self.dollars;
         let ModelConditions { queue, prefill, token, .. } = self.conditions;
         Expectation {
-            success: rounded(self.demand.success_truncated(t, &held).get()),
+            success: rounded(self.demand.success_truncated(t, moments).get()),
             dollars: f64::from(self.choices) * (call + input * read - saved * cached + output * written),
             seconds: queue + prefill * (read - cached) + token * written,
         }

@@ -88,16 +88,29 @@ impl LogNormal {
 
     /// All of these at once: they have the dear parts in common. Who asks often gives the `mean`.
     pub fn truncated_at(&self, t: f64, mean: f64) -> TruncatedMoments {
-        if t <= 0.0 {
-            return TruncatedMoments { finished: 0.0, within: 0.0, beyond: mean };
-        }
-        let z = self.z(t);
-        let density = (-z * z / 2.0).exp();
-        let (finished, longer) = normal_cdf_pair(z, density);
+        let [held] = self.truncated_at_each(&[t], mean);
+        held
+    }
+
+    /// The same under several budgets, step by step for all of them: the processor works on them side by side, where one
+    /// budget alone is a long row of steps that wait for each other.
+    pub fn truncated_at_each<const N: usize>(&self, budgets: &[f64; N], mean: f64) -> [TruncatedMoments; N] {
+        let z = budgets.map(|t| self.z(t));
+        let density = z.map(|z| (-z * z / 2.0).exp());
+        let longer = normal_tails(&z, &density);
         // The density at z − sigma: exp(−(z − sigma)²/2) = exp(−z²/2)·t/E[L].
-        let (below, above) = normal_cdf_pair(z - self.sigma(), density * t / mean);
-        let beyond = if longer < 1e-12 { t } else { (mean * above / longer).max(t) };
-        TruncatedMoments { finished, within: (mean * below + t * longer).min(mean).min(t), beyond }
+        let z_shifted = z.map(|z| z - self.sigma());
+        let shifted = std::array::from_fn(|i| density[i] * budgets[i] / mean);
+        let above = normal_tails(&z_shifted, &shifted);
+        std::array::from_fn(|i| {
+            let (t, (finished, longer)) = (budgets[i], both_sides(z[i], longer[i]));
+            if t <= 0.0 {
+                return TruncatedMoments { finished: 0.0, within: 0.0, beyond: mean };
+            }
+            let (below, above) = both_sides(z_shifted[i], above[i]);
+            let beyond = if longer < 1e-12 { t } else { (mean * above / longer).max(t) };
+            TruncatedMoments { finished, within: (mean * below + t * longer).min(mean).min(t), beyond }
+        })
     }
 
     /// The hazard f(t)/(1 − F(t)): the chance that a thought that is not finished after `t` tokens is with the next.
@@ -128,10 +141,20 @@ fn normal_cdf(z: f64) -> f64 {
     if z > 0.0 { 1.0 - tail } else { tail }
 }
 
-/// Φ(z) and 1 − Φ(z), given exp(−z²/2).
-fn normal_cdf_pair(z: f64, density: f64) -> (f64, f64) {
-    let tail = tail_of(z.abs(), density);
+/// Φ(z) and 1 − Φ(z), given 1 − Φ(|z|).
+fn both_sides(z: f64, tail: f64) -> (f64, f64) {
     if z > 0.0 { (1.0 - tail, tail) } else { (tail, 1.0 - tail) }
+}
+
+/// 1 − Φ(|z|) of each, given exp(−z²/2).
+fn normal_tails<const N: usize>(z: &[f64; N], density: &[f64; N]) -> [f64; N] {
+    let mut tails = std::array::from_fn(|i| near_tail(z[i].abs(), density[i]));
+    for ((tail, z), density) in tails.iter_mut().zip(z).zip(density) {
+        if z.abs() >= NEAR {
+            *tail = far_tail(z.abs(), *density);
+        }
+    }
+    tails
 }
 
 /// 1 − Φ(z) for z from 0 on.
@@ -140,6 +163,18 @@ fn upper_tail(z: f64) -> f64 {
 }
 
 fn tail_of(z: f64, density: f64) -> f64 {
+    if z < NEAR { near_tail(z, density) } else { far_tail(z, density) }
+}
+
+/// From here on the tail is a continued fraction.
+const NEAR: f64 = 7.071_067_811_865_475;
+
+fn far_tail(z: f64, density: f64) -> f64 {
+    let fraction = [4.0, 3.0, 2.0, 1.0].iter().fold(z + 0.65, |below, above| z + above / below);
+    density / (fraction * TAU.sqrt())
+}
+
+fn near_tail(z: f64, density: f64) -> f64 {
     const ABOVE: [f64; 7] = [
         3.526_249_659_989_11e-2,
         0.700_383_064_443_688,
@@ -159,11 +194,7 @@ fn tail_of(z: f64, density: f64) -> f64 {
         793.826_512_519_948,
         440.413_735_824_752,
     ];
-    if z < 7.071_067_811_865_475 {
-        return density * polynomial(&ABOVE, z) / polynomial(&BELOW, z);
-    }
-    let fraction = [4.0, 3.0, 2.0, 1.0].iter().fold(z + 0.65, |below, above| z + above / below);
-    density / (fraction * TAU.sqrt())
+    density * polynomial(&ABOVE, z) / polynomial(&BELOW, z)
 }
 
 fn polynomial(coefficients: &[f64], x: f64) -> f64 {
@@ -221,6 +252,20 @@ mod tests {
         assert!(length.log_beyond(1e300).0.is_finite());
     }
 
+    /// What becomes of thoughts under one budget, in one row.
+    fn held_alone(length: &LogNormal, t: f64) -> TruncatedMoments {
+        let (mean, z) = (length.mean(), length.z(t));
+        if t <= 0.0 {
+            return TruncatedMoments { finished: 0.0, within: 0.0, beyond: mean };
+        }
+        let density = (-z * z / 2.0).exp();
+        let (finished, longer) = both_sides(z, tail_of(z.abs(), density));
+        let shifted = z - length.sigma();
+        let (below, above) = both_sides(shifted, tail_of(shifted.abs(), density * t / mean));
+        let beyond = if longer < 1e-12 { t } else { (mean * above / longer).max(t) };
+        TruncatedMoments { finished, within: (mean * below + t * longer).min(mean).min(t), beyond }
+    }
+
     /// E[min(L, t)] by brute force: the integral of 1 − F from 0 to t.
     fn integrated(length: &LogNormal, t: f64) -> f64 {
         let steps = 20_000;
@@ -276,6 +321,18 @@ mod tests {
             // Far out it is a quotient of two tails that both vanish.
             prop_assert!((held.beyond / length.mean_beyond(t) - 1.0).abs() < 1e-6 || t > 1e3 * length.quantile(2.33));
             prop_assert!(held.within <= t && held.beyond >= t && (0.0..=1.0).contains(&held.finished));
+        }
+
+        #[test]
+        fn several_budgets_side_by_side_are_each_alone_to_the_last_bit(
+            mu in 0.0..10.0f64, sigma in 0.05..2.0f64, t in 0.0..1e5f64,
+        ) {
+            let length = LogNormal { mu, sigma };
+            let budgets = [0.0, t / 1e3, t, t * 1e6];
+            for (held, t) in length.truncated_at_each(&budgets, length.mean()).into_iter().zip(budgets) {
+                let bits = |held: TruncatedMoments| [held.finished, held.within, held.beyond].map(f64::to_bits);
+                prop_assert_eq!(bits(held), bits(held_alone(&length, t)));
+            }
         }
 
         #[test]
