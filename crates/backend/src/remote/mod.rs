@@ -5,6 +5,7 @@
 pub mod anthropic;
 mod bounded_client;
 mod cache_policy;
+mod call_ids;
 mod caller_headers;
 pub(crate) mod caller_options;
 mod chunk_joiner;

@@ -5,6 +5,7 @@ use std::collections::VecDeque;
 use serde::Deserialize;
 use serde_json::{Map, Value};
 
+use crate::remote::call_ids::CallIds;
 use crate::remote::refusal;
 use crate::remote::uncounted::{answer, stop};
 use crate::{Failure, Fault, GenerationEnd, Piece, Retry, TokenUsage};
@@ -13,16 +14,12 @@ use stint_types::units::Tokens;
 
 use super::signature::{GeminiSignature, SignedPart};
 
-/// How the ids begin that we make up for calls that came without one.
-pub(super) const MADE_ID_PREFIX: &str = "stint_";
-
 /// Reads one stream of responses. It has no last event: its end is the end.
 #[derive(Debug)]
 pub(super) struct GeminiReader {
     /// Who signs what it says.
     maker: ThoughtSigner,
-    /// Tells ids of one request from those of another.
-    seed: u64,
+    ids: CallIds,
     /// How many tools were called.
     calls: usize,
     usage: Option<TokenUsage>,
@@ -81,8 +78,8 @@ struct GeminiUsageMetadata {
 }
 
 impl GeminiReader {
-    pub(super) fn new(maker: ThoughtSigner, seed: u64) -> GeminiReader {
-        GeminiReader { maker, seed, calls: 0, usage: None, ending: None }
+    pub(super) fn new(maker: ThoughtSigner, ids: CallIds) -> GeminiReader {
+        GeminiReader { maker, ids, calls: 0, usage: None, ending: None }
     }
 
     fn candidate(&mut self, candidate: GeminiCandidate, pieces: &mut VecDeque<Piece>) -> Result<(), Failure> {
@@ -120,10 +117,9 @@ impl GeminiReader {
     fn call(&mut self, call: GeminiFunctionCall, pieces: &mut VecDeque<Piece>) -> usize {
         let at = self.calls;
         self.calls += 1;
-        let id = call.id.unwrap_or_else(|| format!("{MADE_ID_PREFIX}{:x}_{at}", self.seed));
         pieces.push_back(Piece::ToolCall(ToolCallDelta {
             index: u32::try_from(at).unwrap_or(u32::MAX),
-            id: Some(id),
+            id: Some(self.ids.unique(call.id)),
             name: Some(call.name),
             arguments: Value::Object(call.args).to_string(),
         }));

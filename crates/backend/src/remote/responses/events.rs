@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, VecDeque};
 
 use serde_json::Value;
 
+use crate::remote::call_ids::CallIds;
 use crate::remote::refusal;
 use crate::remote::uncounted::{answer, stop};
 use crate::{Failure, Fault, GenerationEnd, Piece, TokenUsage};
@@ -17,6 +18,7 @@ use super::reasoning::Reasoning;
 pub(super) struct OpenAiResponsesReader {
     /// Who signs what it says.
     maker: ThoughtSigner,
+    ids: CallIds,
     /// The calls that have begun, by their place in the output.
     calls: BTreeMap<u64, StreamedCall>,
     /// How many characters of text the answer has so far.
@@ -32,8 +34,8 @@ struct StreamedCall {
 }
 
 impl OpenAiResponsesReader {
-    pub(super) fn new(maker: ThoughtSigner) -> OpenAiResponsesReader {
-        OpenAiResponsesReader { maker, calls: BTreeMap::new(), letters: 0 }
+    pub(super) fn new(maker: ThoughtSigner, ids: CallIds) -> OpenAiResponsesReader {
+        OpenAiResponsesReader { maker, ids, calls: BTreeMap::new(), letters: 0 }
     }
 
     /// An item begins: of interest is a call, with its name.
@@ -43,8 +45,9 @@ impl OpenAiResponsesReader {
         }
         let index = u32::try_from(self.calls.len()).unwrap_or(u32::MAX);
         self.calls.insert(place, StreamedCall { index, has_arguments: false });
-        let (id, name) = (Some(text(item, "call_id").to_owned()), Some(text(item, "name").to_owned()));
-        pieces.push_back(Piece::ToolCall(ToolCallDelta { index, id, name, arguments: String::new() }));
+        let id = Some(self.ids.unique(Some(text(item, "call_id").to_owned())));
+        let (name, arguments) = (Some(text(item, "name").to_owned()), String::new());
+        pieces.push_back(Piece::ToolCall(ToolCallDelta { index, id, name, arguments }));
     }
 
     fn arguments(&mut self, place: u64, more: &str, pieces: &mut VecDeque<Piece>) {
