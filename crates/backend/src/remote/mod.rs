@@ -252,7 +252,7 @@ impl<P: Provider> Backend for RemoteBackend<P> {
 
 /// Turns an upstream's events into pieces. It hands out an [`Piece::End`] once, and last.
 pub trait EventReader: fmt::Debug + Send + 'static {
-    /// Reads the data of one event.
+    /// Reads the data of one event. Of an event that is a failure only the usage counts, which says what it costs all the same.
     fn read(&mut self, data: &[u8], pieces: &mut VecDeque<Piece>) -> Result<(), Failure>;
 
     /// The upstream has ended its stream; a failure where it was not complete.
@@ -274,6 +274,8 @@ struct RemoteStream<R> {
     reader: R,
     timer: CallTimer,
     pieces: VecDeque<Piece>,
+    /// How it failed, behind the pieces that are left.
+    failure: Option<Failure>,
     is_finished: bool,
 }
 
@@ -285,7 +287,9 @@ fn generation_stream<R: EventReader>(
     first: VecDeque<Piece>,
 ) -> Generation {
     // Boxed: the stream moves it with every piece.
-    let flow = Box::new(RemoteStream { events, reader, timer: lap, pieces: first, is_finished: false });
+    let stream =
+        RemoteStream { events, reader, timer: lap, pieces: first, failure: None, is_finished: false };
+    let flow = Box::new(stream);
     Box::pin(stream::unfold(flow, |mut flow| async move {
         let piece = flow.next().await?;
         flow.is_finished |= piece.is_err();
@@ -296,8 +300,12 @@ fn generation_stream<R: EventReader>(
 impl<R: EventReader> RemoteStream<R> {
     async fn next(&mut self) -> Option<Result<Piece, Failure>> {
         while !self.is_finished && self.pieces.is_empty() {
-            if let Err(failure) = self.advance().await {
+            if let Some(failure) = self.failure.take() {
                 return Some(Err(failure));
+            }
+            if let Err(failure) = self.advance().await {
+                self.pieces.retain(|piece| matches!(piece, Piece::Usage(_)));
+                self.failure = Some(failure);
             }
         }
         let piece = self.pieces.pop_front()?;

@@ -207,6 +207,26 @@ async fn a_stream_that_breaks_off_is_never_a_clean_end() {
 }
 
 #[tokio::test]
+async fn a_failure_that_is_counted_is_told_behind_its_usage_and_without_its_text() {
+    let usage = json!({"prompt_tokens": 10, "completion_tokens": 5});
+    let gave_up = json!({"index": 0, "delta": {"content": "2"}, "finish_reason": "error"});
+    let failing = [
+        json!({"choices": [gave_up], "usage": usage}),
+        json!({"error": {"message": "boom", "type": "server_error"}, "usage": usage}),
+    ];
+    for event in failing {
+        let upstream = TestUpstream::start(vec![(CHAT, stream(&events(&[chunk("4"), event])))]).await;
+        let (pieces, failure) = run(&openai(&upstream.address), total()).await;
+        assert!(matches!(&pieces[0], Piece::Answer { text, .. } if text == "4"), "{pieces:?}");
+        assert!(
+            matches!(&pieces[1..], [Piece::Usage(it)] if (it.prompt, it.completion) == (Tokens(10), Tokens(5))),
+            "{pieces:?}"
+        );
+        assert_eq!(failure.map(|failure| (failure.fault, failure.unsent)), Some((Fault::Backend, false)));
+    }
+}
+
+#[tokio::test]
 async fn something_other_than_a_stream_is_the_backends_fault() {
     let message = "the upstream answered with something other than a stream";
     let html = answer("200 OK", "content-type: text/html\r\n", "<html>login</html>");

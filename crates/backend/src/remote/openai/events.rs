@@ -223,16 +223,14 @@ impl crate::remote::EventReader for OpenAiChatReader {
         }
         let OpenAiChunk { choices, usage, timings, error, system_fingerprint } = serde_json::from_slice(data)
             .map_err(|_| Failure::new(Fault::Backend, "the upstream sent an event that is no chunk"))?;
-        if !error.is_null() {
-            return Err(refusal::of_event(&error));
-        }
         self.note_fingerprint(&system_fingerprint, pieces);
         let mut new = std::mem::take(&mut self.new);
         let mut inner = RareValue::default();
+        let mut read = if error.is_null() { Ok(()) } else { Err(refusal::of_event(&error)) };
         for mut choice in choices.into_iter().flatten().filter(|choice| choice.index == 0) {
             inner = std::mem::take(&mut choice.usage);
             let entries = choice.take_logprobs();
-            self.choice(choice, &mut new)?;
+            read = read.and(self.choice(choice, &mut new));
             self.place_logprobs(entries, &mut new);
         }
         self.update_progress(new.iter());
@@ -240,7 +238,7 @@ impl crate::remote::EventReader for OpenAiChatReader {
         self.new = new;
         let usage = if usage.is_null() { inner } else { usage };
         pieces.extend(self.counter.read(&usage, &timings, self.progress).map(Piece::Usage));
-        Ok(())
+        read
     }
 
     fn close(&mut self, pieces: &mut VecDeque<Piece>) -> Result<(), Failure> {

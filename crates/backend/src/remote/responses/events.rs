@@ -124,7 +124,10 @@ impl crate::remote::EventReader for OpenAiResponsesReader {
                 "content_filter" => ends(GenerationEnd::Filtered, pieces),
                 _ => ends(GenerationEnd::Limit, pieces),
             },
-            "response.failed" => return Err(refusal::of_event(&response["error"])),
+            "response.failed" => {
+                pieces.extend(usage(&response["usage"]).map(Piece::Usage));
+                return Err(refusal::of_event(&response["error"]));
+            }
             "error" => return Err(refusal::of_event(event.get("error").unwrap_or(&event))),
             _ => {}
         }
