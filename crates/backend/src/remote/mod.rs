@@ -12,6 +12,7 @@ mod chunk_joiner;
 mod client;
 mod connections;
 mod connectors;
+mod event_repair;
 mod event_stream;
 pub mod gemini;
 #[cfg(test)]
@@ -66,6 +67,7 @@ use super::{
 };
 
 use client::UpstreamClient;
+use event_repair::EventRepair;
 use event_stream::UpstreamEventStream;
 
 pub use cache_policy::{CachePolicy, Caching};
@@ -274,6 +276,7 @@ struct RemoteStream<R> {
     reader: R,
     timer: CallTimer,
     pieces: VecDeque<Piece>,
+    repair: EventRepair,
     /// How it failed, behind the pieces that are left.
     failure: Option<Failure>,
     is_finished: bool,
@@ -287,9 +290,15 @@ fn generation_stream<R: EventReader>(
     first: VecDeque<Piece>,
 ) -> Generation {
     // Boxed: the stream moves it with every piece.
-    let stream =
-        RemoteStream { events, reader, timer: lap, pieces: first, failure: None, is_finished: false };
-    let flow = Box::new(stream);
+    let flow = Box::new(RemoteStream {
+        events,
+        reader,
+        timer: lap,
+        pieces: first,
+        repair: EventRepair::default(),
+        failure: None,
+        is_finished: false,
+    });
     Box::pin(stream::unfold(flow, |mut flow| async move {
         let piece = flow.next().await?;
         flow.is_finished |= piece.is_err();
@@ -323,9 +332,19 @@ impl<R: EventReader> RemoteStream<R> {
 
     async fn advance(&mut self) -> Result<(), Failure> {
         let read = match self.events.next().await? {
-            Some(event) => self.reader.read(&event, &mut self.pieces),
+            Some(event) => match self.reader.read(&event, &mut self.pieces) {
+                Ok(()) => return Ok(()),
+                Err(failure) => self.read_repaired(&event, failure),
+            },
             None => self.reader.close(&mut self.pieces),
         };
         read.map_err(|failure| self.events.for_log(failure))
+    }
+
+    /// Reads an event again whose reader failed, if that may be since not all of it is text.
+    fn read_repaired(&mut self, event: &[u8], failure: Failure) -> Result<(), Failure> {
+        let Some(repaired) = self.repair.repaired(event) else { return Err(failure) };
+        self.pieces.clear();
+        self.reader.read(&repaired, &mut self.pieces)
     }
 }

@@ -227,6 +227,23 @@ async fn a_failure_that_is_counted_is_told_behind_its_usage_and_without_its_text
 }
 
 #[tokio::test]
+async fn a_character_that_is_cut_or_broken_does_not_end_the_answer() {
+    let raw = |text: &[u8]| {
+        let event = [&b"data: {\"choices\":[{\"delta\":{\"content\":\""[..], text, b"\"}}]}\n\n"];
+        AnswerStep::Send(event.concat())
+    };
+    let cut = [raw(br"h\ud83d"), raw(br"\ude00x"), raw(b"a\xffb"), AnswerStep::Send(b"data: [DONE]\n\n".to_vec())];
+    let upstream = TestUpstream::start(vec![(CHAT, with(stream(""), cut))]).await;
+    let (pieces, failure) = run(&openai(&upstream.address), total()).await;
+    assert_eq!(failure, None);
+    let texts = pieces.iter().filter_map(|piece| match piece {
+        Piece::Answer { text, .. } => Some(&**text),
+        _ => None,
+    });
+    assert_eq!(texts.collect::<String>(), "h\u{1f600}xa\u{fffd}b");
+}
+
+#[tokio::test]
 async fn something_other_than_a_stream_is_the_backends_fault() {
     let message = "the upstream answered with something other than a stream";
     let html = answer("200 OK", "content-type: text/html\r\n", "<html>login</html>");
