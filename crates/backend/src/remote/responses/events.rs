@@ -23,6 +23,8 @@ pub(super) struct OpenAiResponsesReader {
     calls: BTreeMap<u64, StreamedCall>,
     /// How many characters of text the answer has so far.
     letters: usize,
+    /// True once reasoning was handed out.
+    has_reasoning: bool,
 }
 
 /// A call that has begun.
@@ -35,7 +37,7 @@ struct StreamedCall {
 
 impl OpenAiResponsesReader {
     pub(super) fn new(maker: ThoughtSigner, ids: CallIds) -> OpenAiResponsesReader {
-        OpenAiResponsesReader { maker, ids, calls: BTreeMap::new(), letters: 0 }
+        OpenAiResponsesReader { maker, ids, calls: BTreeMap::new(), letters: 0, has_reasoning: false }
     }
 
     /// An item begins: of interest is a call, with its name.
@@ -76,8 +78,29 @@ impl OpenAiResponsesReader {
                 let after_letters = (after_text && after_calls == 0).then_some(self.letters);
                 let reasoning = Reasoning { after_text, after_letters, after_calls, item: item.clone() };
                 pieces.extend(reasoning.signed(&self.maker).map(Piece::Signed));
+                self.has_reasoning = true;
             }
             _ => {}
+        }
+    }
+
+    /// The whole output at the end: some servers tell only there what they did not stream. What has come is not said again, and
+    /// reasoning only where it is known what it stood before.
+    fn finish_output(&mut self, output: &Value, pieces: &mut VecDeque<Piece>) {
+        let (has_text, has_calls) = (self.letters > 0, !self.calls.is_empty());
+        let takes_reasoning = !(has_text || has_calls || self.has_reasoning);
+        for (place, item) in (0..).zip(output.as_array().into_iter().flatten()) {
+            match text(item, "type") {
+                "message" if !has_text => {
+                    for part in item["content"].as_array().into_iter().flatten() {
+                        self.answer(text(part, "text"), pieces);
+                        self.answer(text(part, "refusal"), pieces);
+                    }
+                }
+                "function_call" if !has_calls => self.finish_item(place, item, pieces),
+                "reasoning" if takes_reasoning => self.finish_item(place, item, pieces),
+                _ => {}
+            }
         }
     }
 
@@ -102,10 +125,6 @@ impl crate::remote::EventReader for OpenAiResponsesReader {
             .map_err(|_| Failure::new(Fault::Backend, "the upstream sent an event that is no JSON"))?;
         let (place, delta) = (event["output_index"].as_u64().unwrap_or_default(), text(&event, "delta"));
         let response = &event["response"];
-        let ends = |ending: GenerationEnd, pieces: &mut VecDeque<Piece>| {
-            pieces.extend(usage(&response["usage"]).map(Piece::Usage));
-            pieces.push_back(Piece::End(ending));
-        };
         match text(&event, "type") {
             "response.output_item.added" => self.start_item(place, &event["item"], pieces),
             "response.output_item.done" => self.finish_item(place, &event["item"], pieces),
@@ -119,11 +138,15 @@ impl crate::remote::EventReader for OpenAiResponsesReader {
             {
                 pieces.push_back(Piece::Summary(delta.into()));
             }
-            "response.completed" => ends(self.completed_reason(), pieces),
-            "response.incomplete" => match text(&response["incomplete_details"], "reason") {
-                "content_filter" => ends(GenerationEnd::Filtered, pieces),
-                _ => ends(GenerationEnd::Limit, pieces),
-            },
+            kind @ ("response.completed" | "response.incomplete") => {
+                self.finish_output(&response["output"], pieces);
+                pieces.extend(usage(&response["usage"]).map(Piece::Usage));
+                pieces.push_back(Piece::End(match text(&response["incomplete_details"], "reason") {
+                    _ if kind == "response.completed" => self.completed_reason(),
+                    "content_filter" => GenerationEnd::Filtered,
+                    _ => GenerationEnd::Limit,
+                }));
+            }
             "response.failed" => {
                 pieces.extend(usage(&response["usage"]).map(Piece::Usage));
                 return Err(refusal::of_event(&response["error"]));
