@@ -12,6 +12,7 @@ mod chunk_joiner;
 mod client;
 mod connections;
 mod connectors;
+mod embeddings;
 mod event_repair;
 mod event_stream;
 pub mod gemini;
@@ -62,7 +63,7 @@ use stint_types::units::Tokens;
 
 use super::speed::{CallTimer, SpeedEstimator};
 use super::{
-    Backend, BackendCall, EmbeddingResult, Failure, Fault, Generation, Piece, TargetBehavior, Turns,
+    Backend, BackendCall, EmbeddingResult, Failure, Generation, Piece, TargetBehavior, Turns,
     UnsupportedFeature,
 };
 
@@ -189,24 +190,8 @@ impl<P: Provider> RemoteBackend<P> {
     async fn embed_inputs(&self, ask: &EmbeddingRequest) -> Result<EmbeddingResult, Failure> {
         let sent = self.provider.embed(ask)?;
         let answer = self.client.json(&sent).await?;
-        parse_embeddings(answer, ask.inputs.len())
+        embeddings::parse(answer, ask.inputs.len())
     }
-}
-
-/// The vectors of an answer in OpenAI's form, which most have taken over.
-fn parse_embeddings(mut answer: Value, wanted: usize) -> Result<EmbeddingResult, Failure> {
-    let data = match answer.get_mut("data").map(Value::take).unwrap_or_default() {
-        Value::Array(data) if data.len() == wanted => data,
-        _ => {
-            return Err(Failure::new(
-                Fault::Backend,
-                "the upstream sent other than one vector for each text",
-            ));
-        }
-    };
-    let told =
-        ["/usage/prompt_tokens", "/usage/total_tokens"].iter().find_map(|at| answer.pointer(at)?.as_u64());
-    Ok(EmbeddingResult { data, prompt: told.map(Tokens) })
 }
 
 impl<P: Provider> Backend for RemoteBackend<P> {
