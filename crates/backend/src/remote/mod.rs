@@ -170,11 +170,13 @@ impl<P: Provider> RemoteBackend<P> {
         }
         let mut lap = self.speed.start();
         let events = if call.whole {
-            lap.mark_whole();
             self.client.whole(&sent, call.part.tokens_max()).await?
         } else {
             self.client.stream(&sent, self.provider.silence_policy(&call)).await?
         };
+        if call.whole || events.is_whole() {
+            lap.mark_whole();
+        }
         let events = events.with_token_limit(call.part.tokens_max());
         Ok(generation_stream(events, self.provider.reader(&call), lap, VecDeque::new()))
     }

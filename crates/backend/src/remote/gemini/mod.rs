@@ -107,7 +107,10 @@ mod tests {
     #[test]
     fn streams_are_read_as_the_fixtures_say() {
         golden::check("gemini", "stream", |fixture| {
-            golden::pieces(events::GeminiReader::new(golden::maker("m"), CallIds::with_seed(7)), &fixture["events"])
+            golden::pieces(
+                events::GeminiReader::new(golden::maker("m"), CallIds::with_seed(7)),
+                &fixture["events"],
+            )
         });
     }
 

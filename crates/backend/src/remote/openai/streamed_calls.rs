@@ -27,7 +27,7 @@ struct BegunCall {
 }
 
 /// A piece of a call: what is empty says nothing.
-struct CallPiece {
+struct StreamedCallPiece {
     number: Option<u32>,
     id: Option<String>,
     name: Option<String>,
@@ -47,7 +47,7 @@ impl StreamedCalls {
 
     /// More of a call, or the beginning of one. The id goes with the first piece alone, and the name with the first that has one.
     pub(super) fn read(&mut self, delta: OpenAiCallDelta<'_>) -> ToolCallDelta {
-        let piece = CallPiece::new(delta);
+        let piece = StreamedCallPiece::new(delta);
         let latest = match piece.number {
             Some(number) => self.numbered.get(&number).copied(),
             None => self.calls.len().checked_sub(1),
@@ -61,8 +61,8 @@ impl StreamedCalls {
         }
     }
 
-    fn begin(&mut self, piece: CallPiece) -> ToolCallDelta {
-        let CallPiece { number, id, name, arguments } = piece;
+    fn begin(&mut self, piece: StreamedCallPiece) -> ToolCallDelta {
+        let StreamedCallPiece { number, id, name, arguments } = piece;
         let at = self.calls.len();
         self.numbered.extend(number.map(|number| (number, at)));
         let is_whole = arguments.starts_with('{') && is_complete_json(&arguments);
@@ -71,11 +71,11 @@ impl StreamedCalls {
     }
 }
 
-impl CallPiece {
-    fn new(delta: OpenAiCallDelta<'_>) -> CallPiece {
+impl StreamedCallPiece {
+    fn new(delta: OpenAiCallDelta<'_>) -> StreamedCallPiece {
         let function = delta.function.unwrap_or_default();
         let present = |text: &String| !text.is_empty();
-        CallPiece {
+        StreamedCallPiece {
             number: delta.index,
             id: delta.id.filter(present),
             name: function.name.filter(present),
