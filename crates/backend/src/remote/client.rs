@@ -86,7 +86,7 @@ impl UpstreamClient {
         self.exhausted_rate_limits.swap(0, Ordering::Relaxed)
     }
 
-    /// Asks for an event stream; resolves when the upstream has begun one.
+    /// Asks for an event stream; resolves when the upstream has begun one, or has sent its answer in one piece all the same.
     pub(super) async fn stream(
         &self,
         asked: &UpstreamRequest,
@@ -111,7 +111,7 @@ impl UpstreamClient {
         Ok(UpstreamEventStream::new(response, &self.settings, timeouts))
     }
 
-    /// Asks for an answer of at most so many tokens in one piece; resolves when the upstream has begun it. Until then it is silent,
+    /// Asks for an answer of at most so many tokens in one piece; resolves when all of it is there. Until then the upstream is silent,
     /// as long as a slow model takes to write it.
     pub(super) async fn whole(
         &self,
