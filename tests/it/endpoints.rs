@@ -81,7 +81,8 @@ async fn vectors(body: String, waiting: Arc<AtomicUsize>) -> Response {
     }
     let length = |input: &Value| input.as_str().map_or(input.to_string().len(), str::len);
     let data = inputs.iter().enumerate().map(|(index, input)| {
-        json!({ "object": "embedding", "index": index, "embedding": [length(input), body["dimensions"]] })
+        let dimensions = body["dimensions"].as_u64().unwrap_or_default();
+        json!({ "object": "embedding", "index": index, "embedding": [length(input), dimensions] })
     });
     let tokens: usize = inputs.iter().map(length).sum();
     let usage = json!({ "prompt_tokens": tokens, "total_tokens": tokens });

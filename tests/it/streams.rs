@@ -246,7 +246,8 @@ async fn what_is_no_stream_is_never_passed_on() {
             );
             assert!(!answer.text.contains("log in"), "{}", answer.text);
         }
-        assert!(rig.spent().await > Money::ZERO, "a model may have been at work");
+        // Behind a page for people no model was at work; behind all else one may have been.
+        assert_eq!(rig.spent().await == Money::ZERO, headers.contains("text/html"), "{headers}{body}");
     }
 }
 

@@ -87,7 +87,7 @@ impl UpstreamClient {
         self.exhausted_rate_limits.swap(0, Ordering::Relaxed)
     }
 
-    /// Asks for an event stream; resolves when the upstream has begun one.
+    /// Asks for an event stream; resolves when the upstream has begun one, or has sent its answer in one piece all the same.
     pub(super) async fn stream(
         &self,
         asked: UpstreamRequest,
@@ -100,6 +100,9 @@ impl UpstreamClient {
         };
         let timeouts = UpstreamTimeouts { idle: first_byte, deadline };
         let response = self.send(&self.pool.streams, asked, "text/event-stream", timeouts).await?;
+        if refusal::is_json(response.headers()) {
+            return self.read_whole(response, timeouts).await;
+        }
         refusal::require_stream(response.headers())?;
         let idle = match silence {
             SilencePolicy::Streams => self.settings.idle,
@@ -109,7 +112,7 @@ impl UpstreamClient {
         Ok(UpstreamEventStream::new(response, &self.settings, timeouts))
     }
 
-    /// Asks for an answer of at most so many tokens in one piece; resolves when the upstream has begun it. Until then it is silent,
+    /// Asks for an answer of at most so many tokens in one piece; resolves when all of it is there. Until then the upstream is silent,
     /// as long as a slow model takes to write it.
     pub(super) async fn whole(
         &self,
@@ -126,16 +129,43 @@ impl UpstreamClient {
         if refusal::is_stream(response.headers()) {
             return Ok(UpstreamEventStream::new(response, &self.settings, timeouts));
         }
-        Ok(UpstreamEventStream::new_whole(response, &self.settings, timeouts))
+        self.read_whole(response, timeouts).await
+    }
+
+    /// Reads an answer in one piece to its end: only then it is known whether it is one.
+    async fn read_whole(
+        &self,
+        mut response: Response,
+        timeouts: UpstreamTimeouts,
+    ) -> Result<UpstreamEventStream, Failure> {
+        let body = self.read_answer(&mut response, timeouts).await?;
+        Ok(UpstreamEventStream::new_whole(response, body, &self.settings, timeouts))
+    }
+
+    /// The body of a success, unless that is an error.
+    async fn read_answer(
+        &self,
+        response: &mut Response,
+        timeouts: UpstreamTimeouts,
+    ) -> Result<Vec<u8>, Failure> {
+        let body = read_body(response, self.settings.limits.event, timeouts).await?;
+        match refusal::of_success(&body) {
+            Some(failure) => Err(self.for_log(failure)),
+            None => Ok(body),
+        }
+    }
+
+    fn for_log(&self, failure: Failure) -> Failure {
+        refusal::for_log(failure, self.settings.api_key.as_ref(), self.settings.logs_messages)
     }
 
     /// Asks for one JSON value.
     pub(super) async fn json(&self, asked: UpstreamRequest) -> Result<Value, Failure> {
         let deadline = Instant::now() + self.settings.total;
         let first_byte = UpstreamTimeouts { idle: self.settings.first_byte, deadline };
-        let response = self.send(&self.pool.whole, asked, "application/json", first_byte).await?;
+        let mut response = self.send(&self.pool.whole, asked, "application/json", first_byte).await?;
         let timeouts = UpstreamTimeouts { idle: self.settings.idle, deadline };
-        let bytes = read_body(response, self.settings.limits.event, timeouts).await?;
+        let bytes = self.read_answer(&mut response, timeouts).await?;
         serde_json::from_slice(&bytes).map_err(|_| Failure::new(Fault::Backend, "the upstream sent no JSON"))
     }
 
@@ -146,12 +176,12 @@ impl UpstreamClient {
             deadline: Instant::now() + self.settings.first_byte,
         };
         let response = timeouts.wait(self.pool.whole.get(self.url(path)), "did not answer").await?;
-        let response = response.map_err(|error| transport_failure(&error))?;
+        let mut response = response.map_err(|error| transport_failure(&error))?;
         if !response.status().is_success() {
             return Err(self.refusal_failure(response, timeouts.deadline).await);
         }
         refusal::require_uncompressed(response.headers())?;
-        let bytes = read_body(response, self.settings.limits.event, timeouts).await?;
+        let bytes = read_body(&mut response, self.settings.limits.event, timeouts).await?;
         serde_json::from_slice(&bytes).map_err(|_| Failure::new(Fault::Backend, "the upstream sent no JSON"))
     }
 
@@ -181,6 +211,7 @@ impl UpstreamClient {
         }
         let response = answered.map_err(|error| transport_failure(&error))?;
         if response.status().is_success() {
+            refusal::require_api_answer(response.status(), response.headers())?;
             refusal::require_uncompressed(response.headers())?;
             let is_exhausted = rate_limits::is_rate_limit_exhausted(response.headers());
             self.exhausted_rate_limits.fetch_add(u64::from(is_exhausted), Ordering::Relaxed);
@@ -198,13 +229,12 @@ impl UpstreamClient {
         url
     }
 
-    async fn refusal_failure(&self, response: Response, deadline: Instant) -> Failure {
+    async fn refusal_failure(&self, mut response: Response, deadline: Instant) -> Failure {
         let (status, headers) = (response.status(), response.headers().clone());
         let timeouts = UpstreamTimeouts { idle: self.settings.idle.min(Duration::from_secs(5)), deadline };
         // A refusal without a readable body is still a refusal.
-        let body = read_body(response, 64 << 10, timeouts).await.unwrap_or_default();
-        let failure = refusal::of_status(status.as_u16(), &headers, &body, self.settings.retry_after_max);
-        refusal::for_log(failure, self.settings.api_key.as_ref(), self.settings.logs_messages)
+        let body = read_body(&mut response, 64 << 10, timeouts).await.unwrap_or_default();
+        self.for_log(refusal::of_status(status.as_u16(), &headers, &body, self.settings.retry_after_max))
     }
 }
 
@@ -229,7 +259,7 @@ fn h2_error(error: &TransportError) -> Option<&h2::Error> {
 }
 
 async fn read_body(
-    mut response: Response,
+    response: &mut Response,
     most: usize,
     timeouts: UpstreamTimeouts,
 ) -> Result<Vec<u8>, Failure> {

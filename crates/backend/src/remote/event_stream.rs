@@ -12,7 +12,7 @@ use stint_types::units::Tokens;
 use super::refusal;
 use super::secret::Secret;
 use super::settings::Settings;
-use super::sse::{SseData, SseScanner, SseTooLarge};
+use super::sse::{SseData, SseScanner};
 use super::timeouts::UpstreamTimeouts;
 
 /// How long the end of a stream may lag behind its last event: in tests longer, since a busy machine has no say in what they show.
@@ -29,9 +29,7 @@ const BYTES_EXTRA: u64 = 8 << 20;
 enum AnswerFraming {
     /// It is a stream of them.
     Events(SseScanner),
-    /// All of it is one, of at most so many bytes; what came until now.
-    Whole(Vec<u8>, usize),
-    /// The upstream has ended it.
+    /// All of it has come.
     Ended,
 }
 
@@ -73,14 +71,20 @@ impl UpstreamEventStream {
         }
     }
 
-    /// The answer in one piece that this response begins.
+    /// The answer in one piece that was this response's body.
     pub(super) fn new_whole(
         response: Response,
+        body: Vec<u8>,
         settings: &Settings,
         timeouts: UpstreamTimeouts,
     ) -> UpstreamEventStream {
-        let framing = AnswerFraming::Whole(Vec::new(), settings.limits.event);
-        UpstreamEventStream { framing, ..UpstreamEventStream::new(response, settings, timeouts) }
+        let (framing, ready) = (AnswerFraming::Ended, VecDeque::from([body]));
+        UpstreamEventStream { framing, ready, ..UpstreamEventStream::new(response, settings, timeouts) }
+    }
+
+    /// True if all of it has come, and is not read yet: it was an answer in one piece.
+    pub(super) fn is_whole(&self) -> bool {
+        matches!(self.framing, AnswerFraming::Ended) && !self.ready.is_empty()
     }
 
     /// The same, of which no more may come than answers of so many tokens have.
@@ -150,13 +154,6 @@ impl UpstreamEventStream {
             (Some(bytes), AnswerFraming::Events(scanner)) => {
                 scanner.feed(bytes, &mut self.ready).map_err(too_large)
             }
-            (Some(bytes), AnswerFraming::Whole(body, most)) => {
-                if body.len() + bytes.len() > *most {
-                    return Err(too_large(SseTooLarge::Event(*most)));
-                }
-                body.extend_from_slice(bytes);
-                Ok(())
-            }
             (_, AnswerFraming::Ended) => Ok(()),
             (None, _) => match std::mem::replace(&mut self.framing, AnswerFraming::Ended) {
                 AnswerFraming::Events(scanner) => match scanner.finish().map_err(too_large)? {
@@ -167,10 +164,6 @@ impl UpstreamEventStream {
                     Some(_) => Err(refusal::truncated()),
                     None => Ok(()),
                 },
-                AnswerFraming::Whole(body, _) => {
-                    self.ready.push_back(body);
-                    Ok(())
-                }
                 AnswerFraming::Ended => Ok(()),
             },
         }

@@ -5,12 +5,15 @@
 pub mod anthropic;
 mod bounded_client;
 mod cache_policy;
+mod call_ids;
 mod caller_headers;
 pub(crate) mod caller_options;
 mod chunk_joiner;
 mod client;
 mod connections;
 mod connectors;
+mod embeddings;
+mod event_repair;
 mod event_stream;
 pub mod gemini;
 #[cfg(test)]
@@ -60,11 +63,12 @@ use stint_types::units::Tokens;
 
 use super::speed::{CallTimer, SpeedEstimator};
 use super::{
-    Backend, BackendCall, EmbeddingResult, Failure, Fault, Generation, Piece, TargetBehavior, Turns,
+    Backend, BackendCall, EmbeddingResult, Failure, Generation, Piece, TargetBehavior, Turns,
     UnsupportedFeature,
 };
 
 use client::UpstreamClient;
+use event_repair::EventRepair;
 use event_stream::UpstreamEventStream;
 
 pub use cache_policy::{CachePolicy, Caching};
@@ -166,11 +170,13 @@ impl<P: Provider> RemoteBackend<P> {
         }
         let mut lap = self.speed.start();
         let events = if call.whole {
-            lap.mark_whole();
             self.client.whole(sent, call.part.tokens_max()).await?
         } else {
             self.client.stream(sent, self.provider.silence_policy(&call)).await?
         };
+        if call.whole || events.is_whole() {
+            lap.mark_whole();
+        }
         let events = events.with_token_limit(call.part.tokens_max());
         Ok(generation_stream(events, self.provider.reader(&call), lap, VecDeque::new()))
     }
@@ -186,24 +192,8 @@ impl<P: Provider> RemoteBackend<P> {
     async fn embed_inputs(&self, ask: &EmbeddingRequest) -> Result<EmbeddingResult, Failure> {
         let sent = self.provider.embed(ask)?;
         let answer = self.client.json(sent).await?;
-        parse_embeddings(answer, ask.inputs.len())
+        embeddings::parse(answer, ask.inputs.len())
     }
-}
-
-/// The vectors of an answer in OpenAI's form, which most have taken over.
-fn parse_embeddings(mut answer: Value, wanted: usize) -> Result<EmbeddingResult, Failure> {
-    let data = match answer.get_mut("data").map(Value::take).unwrap_or_default() {
-        Value::Array(data) if data.len() == wanted => data,
-        _ => {
-            return Err(Failure::new(
-                Fault::Backend,
-                "the upstream sent other than one vector for each text",
-            ));
-        }
-    };
-    let told =
-        ["/usage/prompt_tokens", "/usage/total_tokens"].iter().find_map(|at| answer.pointer(at)?.as_u64());
-    Ok(EmbeddingResult { data, prompt: told.map(Tokens) })
 }
 
 impl<P: Provider> Backend for RemoteBackend<P> {
@@ -251,7 +241,7 @@ impl<P: Provider> Backend for RemoteBackend<P> {
 
 /// Turns an upstream's events into pieces. It hands out an [`Piece::End`] once, and last.
 pub trait EventReader: fmt::Debug + Send + 'static {
-    /// Reads the data of one event.
+    /// Reads the data of one event. Of an event that is a failure only the usage counts, which says what it costs all the same.
     fn read(&mut self, data: &[u8], pieces: &mut VecDeque<Piece>) -> Result<(), Failure>;
 
     /// The upstream has ended its stream; a failure where it was not complete.
@@ -273,6 +263,9 @@ struct RemoteStream<R> {
     reader: R,
     timer: CallTimer,
     pieces: VecDeque<Piece>,
+    repair: EventRepair,
+    /// How it failed, behind the pieces that are left.
+    failure: Option<Failure>,
     is_finished: bool,
 }
 
@@ -284,7 +277,15 @@ fn generation_stream<R: EventReader>(
     first: VecDeque<Piece>,
 ) -> Generation {
     // Boxed: the stream moves it with every piece.
-    let flow = Box::new(RemoteStream { events, reader, timer: lap, pieces: first, is_finished: false });
+    let flow = Box::new(RemoteStream {
+        events,
+        reader,
+        timer: lap,
+        pieces: first,
+        repair: EventRepair::default(),
+        failure: None,
+        is_finished: false,
+    });
     Box::pin(stream::unfold(flow, |mut flow| async move {
         let piece = flow.next().await?;
         flow.is_finished |= piece.is_err();
@@ -295,8 +296,12 @@ fn generation_stream<R: EventReader>(
 impl<R: EventReader> RemoteStream<R> {
     async fn next(&mut self) -> Option<Result<Piece, Failure>> {
         while !self.is_finished && self.pieces.is_empty() {
-            if let Err(failure) = self.advance().await {
+            if let Some(failure) = self.failure.take() {
                 return Some(Err(failure));
+            }
+            if let Err(failure) = self.advance().await {
+                self.pieces.retain(|piece| matches!(piece, Piece::Usage(_)));
+                self.failure = Some(failure);
             }
         }
         let piece = self.pieces.pop_front()?;
@@ -314,9 +319,19 @@ impl<R: EventReader> RemoteStream<R> {
 
     async fn advance(&mut self) -> Result<(), Failure> {
         let read = match self.events.next().await? {
-            Some(event) => self.reader.read(&event, &mut self.pieces),
+            Some(event) => match self.reader.read(&event, &mut self.pieces) {
+                Ok(()) => return Ok(()),
+                Err(failure) => self.read_repaired(&event, failure),
+            },
             None => self.reader.close(&mut self.pieces),
         };
         read.map_err(|failure| self.events.for_log(failure))
+    }
+
+    /// Reads an event again whose reader failed, if that may be since not all of it is text.
+    fn read_repaired(&mut self, event: &[u8], failure: Failure) -> Result<(), Failure> {
+        let Some(repaired) = self.repair.repaired(event) else { return Err(failure) };
+        self.pieces.clear();
+        self.reader.read(&repaired, &mut self.pieces)
     }
 }

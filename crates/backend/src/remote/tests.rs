@@ -1,14 +1,16 @@
 //! Tests of what the adapters send and read, against a scripted upstream.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use futures_util::StreamExt;
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 use tokio::net::TcpListener;
 
 use crate::{
     Backend, BackendCall, Failure, Fault, GenerationEnd, GenerationPart, Piece, TagEdge, Thought, TokenUsage,
 };
+use stint_types::chat::{EmbeddingInputs, EmbeddingRequest, EpisodeLimits};
 use stint_types::units::Tokens;
 
 use super::llamacpp::{self, LlamaCppBackend};
@@ -207,11 +209,81 @@ async fn a_stream_that_breaks_off_is_never_a_clean_end() {
 }
 
 #[tokio::test]
+async fn a_failure_that_is_counted_is_told_behind_its_usage_and_without_its_text() {
+    let usage = json!({"prompt_tokens": 10, "completion_tokens": 5});
+    let gave_up = json!({"index": 0, "delta": {"content": "2"}, "finish_reason": "error"});
+    let failing = [
+        json!({"choices": [gave_up], "usage": usage}),
+        json!({"error": {"message": "boom", "type": "server_error"}, "usage": usage}),
+    ];
+    for event in failing {
+        let upstream = TestUpstream::start(vec![(CHAT, stream(&events(&[chunk("4"), event])))]).await;
+        let (pieces, failure) = run(&openai(&upstream.address), total()).await;
+        assert!(matches!(&pieces[0], Piece::Answer { text, .. } if text == "4"), "{pieces:?}");
+        assert!(
+            matches!(&pieces[1..], [Piece::Usage(it)] if (it.prompt, it.completion) == (Tokens(10), Tokens(5))),
+            "{pieces:?}"
+        );
+        assert_eq!(failure.map(|failure| (failure.fault, failure.unsent)), Some((Fault::Backend, false)));
+    }
+}
+
+#[tokio::test]
+async fn a_character_that_is_cut_or_broken_does_not_end_the_answer() {
+    let raw = |text: &[u8]| {
+        let event = [&b"data: {\"choices\":[{\"delta\":{\"content\":\""[..], text, b"\"}}]}\n\n"];
+        AnswerStep::Send(event.concat())
+    };
+    let cut =
+        [raw(br"h\ud83d"), raw(br"\ude00x"), raw(b"a\xffb"), AnswerStep::Send(b"data: [DONE]\n\n".to_vec())];
+    let upstream = TestUpstream::start(vec![(CHAT, with(stream(""), cut))]).await;
+    let (pieces, failure) = run(&openai(&upstream.address), total()).await;
+    assert_eq!(failure, None);
+    let texts = pieces.iter().filter_map(|piece| match piece {
+        Piece::Answer { text, .. } => Some(&**text),
+        _ => None,
+    });
+    assert_eq!(texts.collect::<String>(), "h\u{1f600}xa\u{fffd}b");
+}
+
+#[tokio::test]
 async fn something_other_than_a_stream_is_the_backends_fault() {
     let message = "the upstream answered with something other than a stream";
-    let html = answer("200 OK", "content-type: text/html\r\n", "<html>login</html>");
-    check(html, 0, Fault::Backend, message, false).await;
-    check(json(&json!({"choices": []})), 0, Fault::Backend, message, false).await;
+    let text = answer("200 OK", "content-type: text/plain\r\n", "42");
+    check(text, 0, Fault::Backend, message, false).await;
+    let truncated = "the upstream's stream broke off: upstream_truncated";
+    check(json(&json!({"choices": []})), 0, Fault::Backend, truncated, false).await;
+}
+
+#[tokio::test]
+async fn a_success_that_is_no_answer_costs_nothing() {
+    let html = || answer("200 OK", "content-type: text/html\r\n", "<html>login</html>");
+    let empty = || answer("204 No Content", "", "");
+    let full = json!({"error": {"message": "slow down", "code": 429}});
+    let overloaded = "the upstream answered with an error 429";
+    check(html(), 0, Fault::Backend, "the upstream answered with a page of HTML", true).await;
+    check(empty(), 0, Fault::Backend, "the upstream answered with nothing", true).await;
+    check(json(&full), 0, Fault::Overload, overloaded, true).await;
+    for steps in [html(), empty(), json(&full)] {
+        let upstream = TestUpstream::start(vec![(CHAT, steps.clone()), ("/v1/embeddings", steps)]).await;
+        let backend = openai(&upstream.address);
+        let whole = run(&backend, BackendCall { whole: true, ..total() }).await.1;
+        let inputs = EmbeddingInputs::Texts(vec!["a".to_owned()]);
+        let (episode, episode_limits, extra) = (None, EpisodeLimits::default(), Map::new());
+        let ask = EmbeddingRequest { model: "m".to_owned(), inputs, episode, episode_limits, extra };
+        let embedded = backend.embed(Arc::new(ask)).await.err();
+        assert_eq!([whole, embedded].map(|failure| failure.map(|failure| failure.unsent)), [Some(true); 2]);
+    }
+}
+
+#[tokio::test]
+async fn an_answer_in_one_piece_to_who_asked_for_a_stream_is_read() {
+    let choice = json!({"index": 0, "message": {"content": "42"}, "finish_reason": "stop"});
+    let upstream =
+        TestUpstream::start(vec![(CHAT, json(&json!({"choices": [choice], "error": null})))]).await;
+    let (pieces, failure) = run(&openai(&upstream.address), total()).await;
+    assert_eq!((pieces.len(), failure), (2, None));
+    assert!(matches!(&pieces[0], Piece::Answer { text, .. } if text == "42"), "{pieces:?}");
 }
 
 #[tokio::test]

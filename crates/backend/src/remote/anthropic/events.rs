@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, VecDeque};
 
 use serde_json::{Map, Value, json};
 
+use crate::remote::call_ids::CallIds;
 use crate::remote::refusal;
 use crate::remote::uncounted::{answer, stop, thought};
 use crate::{Failure, Fault, GenerationEnd, Piece, TokenUsage};
@@ -17,6 +18,7 @@ use super::placed_thought::PlacedThought;
 pub(super) struct AnthropicReader {
     /// Who signs what it says.
     maker: ThoughtSigner,
+    ids: CallIds,
     /// The blocks that have begun and not ended, by their index.
     open: BTreeMap<u64, AnthropicStreamBlock>,
     /// How many characters it had answered when each tool was called.
@@ -52,9 +54,10 @@ struct StreamedThought {
 }
 
 impl AnthropicReader {
-    pub(super) fn new(maker: ThoughtSigner) -> AnthropicReader {
+    pub(super) fn new(maker: ThoughtSigner, ids: CallIds) -> AnthropicReader {
         AnthropicReader {
             maker,
+            ids,
             open: BTreeMap::new(),
             calls: Vec::new(),
             letters: 0,
@@ -86,7 +89,8 @@ impl AnthropicReader {
     fn call(&mut self, block: &Value, pieces: &mut VecDeque<Piece>) -> AnthropicStreamBlock {
         let index = u32::try_from(self.calls.len()).unwrap_or(u32::MAX);
         self.calls.push(self.letters);
-        let (id, name) = (text(block, "id").to_owned(), text(block, "name").to_owned());
+        let id = self.ids.unique(Some(text(block, "id").to_owned()));
+        let name = text(block, "name").to_owned();
         let arguments = String::new();
         pieces.push_back(Piece::ToolCall(ToolCallDelta { index, id: Some(id), name: Some(name), arguments }));
         AnthropicStreamBlock::Call {

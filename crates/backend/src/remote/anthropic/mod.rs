@@ -26,6 +26,7 @@ use crate::{BackendCall, Failure};
 use stint_types::catalog::EnforcementClass;
 use stint_types::chat::Request;
 
+use super::call_ids::CallIds;
 use super::summary_reader::SummaryReader;
 use super::{
     Auth, Connections, EventReader, Provider, RemoteBackend, SettingsError, SilencePolicy, UpstreamRequest,
@@ -78,7 +79,7 @@ impl Provider for AnthropicMessages {
     }
 
     fn reader(&self, call: &BackendCall) -> Box<dyn EventReader> {
-        let reader = events::AnthropicReader::new(self.settings.maker());
+        let reader = events::AnthropicReader::new(self.settings.maker(), CallIds::new(call));
         // Adaptive models show summaries, and are billed for what they thought. Cut in the stream, they are cut by what
         // they show: there is nothing else.
         let is_summed_up =

@@ -4,12 +4,12 @@ use std::collections::BTreeMap;
 
 use serde_json::{Map, Value, json};
 
+use crate::remote::call_ids::MADE_ID_PREFIX;
 use crate::remote::caller_options::{ImageSource, insert_present, parse_arguments};
 use crate::{Failure, UnsupportedFeature};
 use stint_types::chat::{ContentPart, Message, Request, Role, ToolCall};
 
 use super::Settings;
-use super::events::MADE_ID_PREFIX;
 use super::signature::{GeminiSignature, SignedPart};
 
 /// The contents of a conversation; neighbours of one role are one content.

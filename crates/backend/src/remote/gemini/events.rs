@@ -5,6 +5,7 @@ use std::collections::VecDeque;
 use serde::Deserialize;
 use serde_json::{Map, Value};
 
+use crate::remote::call_ids::CallIds;
 use crate::remote::refusal;
 use crate::remote::uncounted::{answer, stop};
 use crate::{Failure, Fault, GenerationEnd, Piece, Retry, TokenUsage};
@@ -13,16 +14,12 @@ use stint_types::units::Tokens;
 
 use super::signature::{GeminiSignature, SignedPart};
 
-/// How the ids begin that we make up for calls that came without one.
-pub(super) const MADE_ID_PREFIX: &str = "stint_";
-
 /// Reads one stream of responses. It has no last event: its end is the end.
 #[derive(Debug)]
 pub(super) struct GeminiReader {
     /// Who signs what it says.
     maker: ThoughtSigner,
-    /// Tells ids of one request from those of another.
-    seed: u64,
+    ids: CallIds,
     /// How many tools were called.
     calls: usize,
     usage: Option<TokenUsage>,
@@ -81,8 +78,8 @@ struct GeminiUsageMetadata {
 }
 
 impl GeminiReader {
-    pub(super) fn new(maker: ThoughtSigner, seed: u64) -> GeminiReader {
-        GeminiReader { maker, seed, calls: 0, usage: None, ending: None }
+    pub(super) fn new(maker: ThoughtSigner, ids: CallIds) -> GeminiReader {
+        GeminiReader { maker, ids, calls: 0, usage: None, ending: None }
     }
 
     fn candidate(&mut self, candidate: GeminiCandidate, pieces: &mut VecDeque<Piece>) -> Result<(), Failure> {
@@ -120,18 +117,32 @@ impl GeminiReader {
     fn call(&mut self, call: GeminiFunctionCall, pieces: &mut VecDeque<Piece>) -> usize {
         let at = self.calls;
         self.calls += 1;
-        let id = call.id.unwrap_or_else(|| format!("{MADE_ID_PREFIX}{:x}_{at}", self.seed));
         pieces.push_back(Piece::ToolCall(ToolCallDelta {
             index: u32::try_from(at).unwrap_or(u32::MAX),
-            id: Some(id),
+            id: Some(self.ids.unique(call.id)),
             name: Some(call.name),
             arguments: Value::Object(call.args).to_string(),
         }));
         at
     }
 
+    /// What is new of an answer, and why it ended.
+    fn candidates(&mut self, response: GeminiResponse, pieces: &mut VecDeque<Piece>) -> Result<(), Failure> {
+        if !response.error.is_null() {
+            return Err(refusal::of_event(&response.error));
+        }
+        if response.prompt_feedback["blockReason"].is_string() {
+            self.ending = Some(GenerationEnd::Filtered);
+        }
+        let firsts = response.candidates.into_iter().filter(|candidate| candidate.index == 0);
+        for candidate in firsts {
+            self.candidate(candidate, pieces)?;
+        }
+        Ok(())
+    }
+
     /// Thoughts are counted apart from what is shown of the answer.
-    fn count(&mut self, counts: &GeminiUsageMetadata, pieces: &mut VecDeque<Piece>) {
+    fn count(&mut self, counts: &GeminiUsageMetadata, is_over: bool, pieces: &mut VecDeque<Piece>) {
         let usage = TokenUsage {
             prompt: counts.prompt_token_count + counts.tool_use_prompt_token_count,
             cache_read: counts.cached_content_token_count,
@@ -141,7 +152,7 @@ impl GeminiReader {
             thinking: Some(counts.thoughts_token_count),
         };
         // The prompt is counted before anything is written; that says nothing of what is written by then.
-        let says = usage.completion > Tokens::ZERO || self.ending.is_some();
+        let says = usage.completion > Tokens::ZERO || is_over;
         if says && self.usage.is_none_or(|last| last != usage && usage.completion >= last.completion) {
             self.usage = Some(usage);
             pieces.push_back(Piece::Usage(usage));
@@ -171,21 +182,13 @@ impl crate::remote::EventReader for GeminiReader {
     fn read(&mut self, data: &[u8], pieces: &mut VecDeque<Piece>) -> Result<(), Failure> {
         let response: GeminiResponse = serde_json::from_slice(data)
             .map_err(|_| Failure::new(Fault::Backend, "the upstream sent an event that is no response"))?;
-        if !response.error.is_null() {
-            return Err(refusal::of_event(&response.error));
-        }
-        if response.prompt_feedback["blockReason"].is_string() {
-            self.ending = Some(GenerationEnd::Filtered);
-        }
-        for candidate in response.candidates.into_iter().filter(|candidate| candidate.index == 0) {
-            self.candidate(candidate, pieces)?;
-        }
         // Counts that are none say nothing, and the answer is as good as with them.
         let counts = Option::<GeminiUsageMetadata>::deserialize(&response.usage_metadata);
+        let read = self.candidates(response, pieces);
         if let Some(counts) = &counts.unwrap_or_default() {
-            self.count(counts, pieces);
+            self.count(counts, read.is_err() || self.ending.is_some(), pieces);
         }
-        Ok(())
+        read
     }
 
     fn close(&mut self, pieces: &mut VecDeque<Piece>) -> Result<(), Failure> {

@@ -20,6 +20,7 @@ use serde_json::json;
 use crate::{BackendCall, Failure};
 use stint_types::chat::Request;
 
+use super::call_ids::CallIds;
 use super::{
     Auth, Connections, EventReader, Provider, RemoteBackend, SettingsError, SilencePolicy, UpstreamRequest,
 };
@@ -68,7 +69,7 @@ impl Provider for GenerateContent {
     }
 
     fn reader(&self, call: &BackendCall) -> Box<dyn EventReader> {
-        Box::new(events::GeminiReader::new(self.settings.maker(), call.seed))
+        Box::new(events::GeminiReader::new(self.settings.maker(), CallIds::new(call)))
     }
 }
 
@@ -106,7 +107,10 @@ mod tests {
     #[test]
     fn streams_are_read_as_the_fixtures_say() {
         golden::check("gemini", "stream", |fixture| {
-            golden::pieces(events::GeminiReader::new(golden::maker("m"), 7), &fixture["events"])
+            golden::pieces(
+                events::GeminiReader::new(golden::maker("m"), CallIds::with_seed(7)),
+                &fixture["events"],
+            )
         });
     }
 

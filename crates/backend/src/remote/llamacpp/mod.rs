@@ -206,7 +206,7 @@ impl Backend for LlamaCppBackend {
         async move {
             let asked = UpstreamRequest::new("v1/embeddings", wire::embedding(&ask, None));
             let answer = self.server.client.json(asked).await;
-            super::parse_embeddings(answer?, ask.inputs.len())
+            super::embeddings::parse(answer?, ask.inputs.len())
         }
         .boxed()
     }

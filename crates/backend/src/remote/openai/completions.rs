@@ -75,7 +75,9 @@ impl crate::remote::EventReader for OpenAiCompletionReader {
         }
         let chunk: OpenAiCompletionChunk = serde_json::from_slice(data)
             .map_err(|_| Failure::new(Fault::Backend, "the upstream sent an event that is no chunk"))?;
+        let usage = self.counter.read(&chunk.usage, &Value::Null, StreamProgress::default());
         if !chunk.error.is_null() {
+            pieces.extend(usage.map(Piece::Usage));
             return Err(refusal::of_event(&chunk.error));
         }
         for choice in chunk.choices.into_iter().take(1) {
@@ -86,9 +88,7 @@ impl crate::remote::EventReader for OpenAiCompletionReader {
                 self.ending = Some(finish_reason(&word)?);
             }
         }
-        pieces.extend(
-            self.counter.read(&chunk.usage, &Value::Null, StreamProgress::default()).map(Piece::Usage),
-        );
+        pieces.extend(usage.map(Piece::Usage));
         Ok(())
     }
 

@@ -4,18 +4,20 @@ use std::collections::VecDeque;
 
 use serde_json::Value;
 
+use crate::remote::call_ids::CallIds;
 use crate::remote::refusal;
 use crate::{BackendCall, Failure, Fault, GenerationEnd, GenerationPart, Piece, TagEdge};
 use stint_prompt::tags::{Splitter, TaggedSpan};
-use stint_types::chat::{ThoughtSigner, ToolCallDelta};
+use stint_types::chat::ThoughtSigner;
 use stint_types::units::Tokens;
 
-use super::chunk::{OpenAiCallDelta, OpenAiChunk, OpenAiChunkChoice, finish_reason, stop};
+use super::chunk::{OpenAiChunk, OpenAiChunkChoice, finish_reason, stop};
 use super::details::ReasoningDetails;
 use super::dialect::{ResumeMethod, ThoughtReplay};
 use super::implicit_thought::{AnswerOpening, ImplicitThought};
 use super::lenient_text::LenientText;
 use super::rare_value::RareValue;
+use super::streamed_calls::StreamedCalls;
 use super::usage::{StreamProgress, UsageReader};
 use super::{Settings, request};
 
@@ -33,8 +35,7 @@ pub(super) struct OpenAiChatReader {
     ending: Option<GenerationEnd>,
     counter: UsageReader,
     progress: StreamProgress,
-    /// The tool call that a piece without an index belongs to.
-    call: Option<u32>,
+    calls: StreamedCalls,
     /// True once it is told what the model runs in.
     fingerprint: bool,
     details: Option<(ThoughtSigner, ReasoningDetails)>,
@@ -73,7 +74,7 @@ impl OpenAiChatReader {
             ending: None,
             counter: UsageReader::default(),
             progress: StreamProgress::default(),
-            call: None,
+            calls: StreamedCalls::new(CallIds::new(call)),
             fingerprint: false,
             details: keeps.then(|| (settings.maker(), ReasoningDetails::default())),
             logprobs: call.request.logprobs.map(|_| Vec::new()),
@@ -101,7 +102,7 @@ impl OpenAiChatReader {
             pieces.push_back(answer(text));
         }
         for call in delta.tool_calls.into_iter().flatten() {
-            pieces.push_back(Piece::ToolCall(self.tool_call(call)?));
+            pieces.push_back(Piece::ToolCall(self.calls.read(call)));
         }
         distribute_tokens(tokens, pieces);
         if let Some(word) = choice.finish_reason {
@@ -160,24 +161,6 @@ impl OpenAiChatReader {
         }
     }
 
-    fn tool_call(&mut self, call: OpenAiCallDelta<'_>) -> Result<ToolCallDelta, Failure> {
-        let begins = call.id.as_ref().is_some_and(|id| !id.is_empty());
-        let next = match (self.call, begins) {
-            (Some(last), false) => last,
-            (Some(last), true) => last.checked_add(1).ok_or_else(|| {
-                Failure::new(Fault::Backend, "the upstream numbers its tool calls beyond counting")
-            })?,
-            (None, _) => 0,
-        };
-        let index = call.index.unwrap_or(next);
-        self.call = Some(index);
-        let function = call.function.unwrap_or_default();
-        let present = |text: &String| !text.is_empty();
-        let arguments = function.arguments.into_json_text();
-        let (id, name) = (call.id.filter(present), function.name.filter(present));
-        Ok(ToolCallDelta { index, id, name, arguments })
-    }
-
     /// Looks at what a chunk has brought, so that a count in the middle can be told apart.
     fn update_progress<'p>(&mut self, pieces: impl Iterator<Item = &'p Piece>) {
         self.progress.is_thinking = false;
@@ -231,7 +214,7 @@ impl OpenAiChatReader {
 impl crate::remote::EventReader for OpenAiChatReader {
     fn read(&mut self, data: &[u8], pieces: &mut VecDeque<Piece>) -> Result<(), Failure> {
         if data == b"[DONE]" {
-            let unsaid = if self.call.is_some() { GenerationEnd::ToolCalls } else { stop() };
+            let unsaid = if self.calls.is_empty() { stop() } else { GenerationEnd::ToolCalls };
             self.end(self.ending.unwrap_or(unsaid), pieces);
             return Ok(());
         }
@@ -240,16 +223,14 @@ impl crate::remote::EventReader for OpenAiChatReader {
         }
         let OpenAiChunk { choices, usage, timings, error, system_fingerprint } = serde_json::from_slice(data)
             .map_err(|_| Failure::new(Fault::Backend, "the upstream sent an event that is no chunk"))?;
-        if !error.is_null() {
-            return Err(refusal::of_event(&error));
-        }
         self.note_fingerprint(&system_fingerprint, pieces);
         let mut new = std::mem::take(&mut self.new);
         let mut inner = RareValue::default();
+        let mut read = if error.is_null() { Ok(()) } else { Err(refusal::of_event(&error)) };
         for mut choice in choices.into_iter().flatten().filter(|choice| choice.index == 0) {
             inner = std::mem::take(&mut choice.usage);
             let entries = choice.take_logprobs();
-            self.choice(choice, &mut new)?;
+            read = read.and(self.choice(choice, &mut new));
             self.place_logprobs(entries, &mut new);
         }
         self.update_progress(new.iter());
@@ -257,7 +238,7 @@ impl crate::remote::EventReader for OpenAiChatReader {
         self.new = new;
         let usage = if usage.is_null() { inner } else { usage };
         pieces.extend(self.counter.read(&usage, &timings, self.progress).map(Piece::Usage));
-        Ok(())
+        read
     }
 
     fn close(&mut self, pieces: &mut VecDeque<Piece>) -> Result<(), Failure> {

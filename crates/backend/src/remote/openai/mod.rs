@@ -17,6 +17,7 @@ mod lenient_text;
 mod rare_value;
 mod request;
 mod settings;
+mod streamed_calls;
 #[cfg(test)]
 mod tests;
 mod usage;

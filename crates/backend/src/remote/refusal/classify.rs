@@ -73,6 +73,22 @@ mod tests {
     }
 
     #[test]
+    fn an_error_in_a_list_is_read_as_it_is_without() {
+        let of = |code: u16, message: &str, status: &str| {
+            let error = serde_json::json!({"code": code, "message": message, "status": status});
+            serde_json::json!([{ "error": error }]).to_string()
+        };
+        let wrong = of(400, "no such parameter", "INVALID_ARGUMENT");
+        check(400, &wrong, Fault::Caller, "no such parameter");
+        let long = of(400, "The input token count (9) exceeds the maximum (8)", "INVALID_ARGUMENT");
+        let told = "The input token count (9) exceeds the maximum (8)";
+        assert_eq!(check(400, &long, Fault::Caller, told).code, Some("context_length_exceeded"));
+        let key = of(400, "API key not valid", "INVALID_ARGUMENT");
+        check(400, &key, Fault::Credential, "the upstream answered 400: it refuses our key or our account");
+        check(400, "[]", Fault::Backend, "the upstream answered 400");
+    }
+
+    #[test]
     fn a_refusal_without_words_is_not_blamed_on_the_caller() {
         check(400, "<html>no</html>", Fault::Backend, "the upstream answered 400");
         check(404, r#"{"error":{"message":"no such route"}}"#, Fault::Backend, "the upstream answered 404");

@@ -10,6 +10,8 @@ mod upstream_error;
 use std::io;
 use std::time::Duration;
 
+use memchr::memmem;
+use reqwest::StatusCode;
 use reqwest::header::{CONTENT_ENCODING, CONTENT_TYPE, HeaderMap};
 use serde_json::Value;
 
@@ -64,15 +66,28 @@ pub(super) fn of_status(status: u16, headers: &HeaderMap, body: &[u8], retry_aft
     Failure { retry_after, unsent, ..failure }
 }
 
+/// A success came whose body is an error: there is no answer, and providers bill answers. Nothing where it is none, or where it
+/// has more in it than the error: choices, or counts of what it cost.
+pub(super) fn of_success(body: &[u8]) -> Option<Failure> {
+    memmem::find(body, b"\"error\"")?;
+    let body: Value = serde_json::from_slice(body).ok()?;
+    let object = body.get(0).unwrap_or(&body);
+    let has = |member: &str| object.get(member).is_some_and(|value| !value.is_null());
+    let is_error = has("error") && !["choices", "output", "usage", "usageMetadata"].into_iter().any(has);
+    is_error.then(|| of_error(object, "the upstream answered with an error").unsent())
+}
+
 /// An error event came inside a stream; a model was at work by then.
 pub(super) fn of_event(error: &Value) -> Failure {
+    Failure { unsent: false, ..of_error(error, "the upstream's stream ended in an error") }
+}
+
+/// An error that came under no status of its own.
+fn of_error(error: &Value, message: &str) -> Failure {
     let said = UpstreamError::read(error);
     let known = said.status.or(said.typical_status());
     let (status, reason) = (known.unwrap_or(500), said.log_reason(known));
-    let failure = said
-        .into_failure(status, &format!("the upstream's stream ended in an error {status}"))
-        .with_reason(reason);
-    Failure { unsent: false, ..failure }
+    said.into_failure(status, &format!("{message} {status}")).with_reason(reason)
 }
 
 /// A success that is not the stream which was asked for.
@@ -85,9 +100,27 @@ pub(super) fn require_stream(headers: &HeaderMap) -> Result<(), Failure> {
 
 /// Whether a success says that it is a stream.
 pub(super) fn is_stream(headers: &HeaderMap) -> bool {
-    const EVENTS: &[u8] = b"text/event-stream";
+    is_content_type(headers, b"text/event-stream")
+}
+
+/// Whether a success says that it is one JSON value.
+pub(super) fn is_json(headers: &HeaderMap) -> bool {
+    is_content_type(headers, b"application/json")
+}
+
+fn is_content_type(headers: &HeaderMap, expected: &[u8]) -> bool {
     let kind = headers.get(CONTENT_TYPE).map(|kind| kind.as_bytes().trim_ascii_start());
-    kind.and_then(|kind| kind.get(..EVENTS.len())).is_some_and(|start| start.eq_ignore_ascii_case(EVENTS))
+    kind.and_then(|kind| kind.get(..expected.len())).is_some_and(|start| start.eq_ignore_ascii_case(expected))
+}
+
+/// A success that is no answer of an API: an empty one, or a page for people, as proxies and portals send it. No model was asked.
+pub(super) fn require_api_answer(status: StatusCode, headers: &HeaderMap) -> Result<(), Failure> {
+    let is_empty = matches!(status, StatusCode::NO_CONTENT | StatusCode::RESET_CONTENT);
+    if is_empty || is_content_type(headers, b"text/html") {
+        let what = if is_empty { "nothing" } else { "a page of HTML" };
+        return Err(Failure::new(Fault::Backend, format!("the upstream answered with {what}")).unsent());
+    }
+    Ok(())
 }
 
 /// A success that is packed. Nobody asked for that, and what is in it may be any size.
@@ -200,6 +233,22 @@ mod tests {
         assert_eq!(failure.to_string(), "the upstream's stream ended in an error 500: odd_error");
         let failure = of_event(&serde_json::json!({"error": {"code": 503, "message": "no room"}}));
         assert!(failure.to_string().ends_with("an error 503: \"no room\""), "{failure}");
+    }
+
+    #[test]
+    fn a_success_that_is_an_error_costs_nothing_unless_it_is_an_answer_too() {
+        let check = |body: &str, expected: Option<Fault>| {
+            let failure = of_success(body.as_bytes());
+            let told = failure.map(|failure| (failure.fault, failure.unsent));
+            assert_eq!(told, expected.map(|fault| (fault, true)), "{body}");
+        };
+        check(r#"{"error": {"message": "slow down", "code": 429}}"#, Some(Fault::Overload));
+        check(r#"[{"error": {"message": "bad", "code": 400}}]"#, Some(Fault::Caller));
+        check(r#"{"error": "boom", "choices": null}"#, Some(Fault::Backend));
+        check(r#"{"error": null, "data": []}"#, None);
+        check(r#"{"error": "boom", "usage": {"prompt_tokens": 10}}"#, None);
+        check(r#"{"choices": [{"message": {"content": "\"error\""}}]}"#, None);
+        check("no \"error\"", None);
     }
 
     #[test]

@@ -23,8 +23,10 @@ pub(super) struct UpstreamError {
 }
 
 impl UpstreamError {
-    /// `{"error": {"message", "code", "type"}}`, `{"error": "…"}`, `{"message": "…"}` or `{"detail": "…"}`.
+    /// `{"error": {"message", "code", "type"}}`, `{"error": "…"}`, `{"message": "…"}` or `{"detail": "…"}`; Google puts it into a
+    /// list at times.
     pub(super) fn read(body: &Value) -> UpstreamError {
+        let body = body.get(0).unwrap_or(body);
         let error = body.get("error").unwrap_or(body);
         let text = |member: &str| error.get(member).and_then(Value::as_str);
         let number = |member: &str| error.get(member).and_then(Value::as_u64);

@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, VecDeque};
 
 use serde_json::Value;
 
+use crate::remote::call_ids::CallIds;
 use crate::remote::refusal;
 use crate::remote::uncounted::{answer, stop};
 use crate::{Failure, Fault, GenerationEnd, Piece, TokenUsage};
@@ -17,10 +18,13 @@ use super::reasoning::Reasoning;
 pub(super) struct OpenAiResponsesReader {
     /// Who signs what it says.
     maker: ThoughtSigner,
+    ids: CallIds,
     /// The calls that have begun, by their place in the output.
     calls: BTreeMap<u64, StreamedCall>,
     /// How many characters of text the answer has so far.
     letters: usize,
+    /// True once reasoning was handed out.
+    has_reasoning: bool,
 }
 
 /// A call that has begun.
@@ -32,8 +36,8 @@ struct StreamedCall {
 }
 
 impl OpenAiResponsesReader {
-    pub(super) fn new(maker: ThoughtSigner) -> OpenAiResponsesReader {
-        OpenAiResponsesReader { maker, calls: BTreeMap::new(), letters: 0 }
+    pub(super) fn new(maker: ThoughtSigner, ids: CallIds) -> OpenAiResponsesReader {
+        OpenAiResponsesReader { maker, ids, calls: BTreeMap::new(), letters: 0, has_reasoning: false }
     }
 
     /// An item begins: of interest is a call, with its name.
@@ -43,8 +47,9 @@ impl OpenAiResponsesReader {
         }
         let index = u32::try_from(self.calls.len()).unwrap_or(u32::MAX);
         self.calls.insert(place, StreamedCall { index, has_arguments: false });
-        let (id, name) = (Some(text(item, "call_id").to_owned()), Some(text(item, "name").to_owned()));
-        pieces.push_back(Piece::ToolCall(ToolCallDelta { index, id, name, arguments: String::new() }));
+        let id = Some(self.ids.unique(Some(text(item, "call_id").to_owned())));
+        let (name, arguments) = (Some(text(item, "name").to_owned()), String::new());
+        pieces.push_back(Piece::ToolCall(ToolCallDelta { index, id, name, arguments }));
     }
 
     fn arguments(&mut self, place: u64, more: &str, pieces: &mut VecDeque<Piece>) {
@@ -73,8 +78,29 @@ impl OpenAiResponsesReader {
                 let after_letters = (after_text && after_calls == 0).then_some(self.letters);
                 let reasoning = Reasoning { after_text, after_letters, after_calls, item: item.clone() };
                 pieces.extend(reasoning.signed(&self.maker).map(Piece::Signed));
+                self.has_reasoning = true;
             }
             _ => {}
+        }
+    }
+
+    /// The whole output at the end: some servers tell only there what they did not stream. What has come is not said again, and
+    /// reasoning only where it is known what it stood before.
+    fn finish_output(&mut self, output: &Value, pieces: &mut VecDeque<Piece>) {
+        let (has_text, has_calls) = (self.letters > 0, !self.calls.is_empty());
+        let takes_reasoning = !(has_text || has_calls || self.has_reasoning);
+        for (place, item) in (0..).zip(output.as_array().into_iter().flatten()) {
+            match text(item, "type") {
+                "message" if !has_text => {
+                    for part in item["content"].as_array().into_iter().flatten() {
+                        self.answer(text(part, "text"), pieces);
+                        self.answer(text(part, "refusal"), pieces);
+                    }
+                }
+                "function_call" if !has_calls => self.finish_item(place, item, pieces),
+                "reasoning" if takes_reasoning => self.finish_item(place, item, pieces),
+                _ => {}
+            }
         }
     }
 
@@ -99,10 +125,6 @@ impl crate::remote::EventReader for OpenAiResponsesReader {
             .map_err(|_| Failure::new(Fault::Backend, "the upstream sent an event that is no JSON"))?;
         let (place, delta) = (event["output_index"].as_u64().unwrap_or_default(), text(&event, "delta"));
         let response = &event["response"];
-        let ends = |ending: GenerationEnd, pieces: &mut VecDeque<Piece>| {
-            pieces.extend(usage(&response["usage"]).map(Piece::Usage));
-            pieces.push_back(Piece::End(ending));
-        };
         match text(&event, "type") {
             "response.output_item.added" => self.start_item(place, &event["item"], pieces),
             "response.output_item.done" => self.finish_item(place, &event["item"], pieces),
@@ -116,12 +138,19 @@ impl crate::remote::EventReader for OpenAiResponsesReader {
             {
                 pieces.push_back(Piece::Summary(delta.into()));
             }
-            "response.completed" => ends(self.completed_reason(), pieces),
-            "response.incomplete" => match text(&response["incomplete_details"], "reason") {
-                "content_filter" => ends(GenerationEnd::Filtered, pieces),
-                _ => ends(GenerationEnd::Limit, pieces),
-            },
-            "response.failed" => return Err(refusal::of_event(&response["error"])),
+            kind @ ("response.completed" | "response.incomplete") => {
+                self.finish_output(&response["output"], pieces);
+                pieces.extend(usage(&response["usage"]).map(Piece::Usage));
+                pieces.push_back(Piece::End(match text(&response["incomplete_details"], "reason") {
+                    _ if kind == "response.completed" => self.completed_reason(),
+                    "content_filter" => GenerationEnd::Filtered,
+                    _ => GenerationEnd::Limit,
+                }));
+            }
+            "response.failed" => {
+                pieces.extend(usage(&response["usage"]).map(Piece::Usage));
+                return Err(refusal::of_event(&response["error"]));
+            }
             "error" => return Err(refusal::of_event(event.get("error").unwrap_or(&event))),
             _ => {}
         }

@@ -14,6 +14,7 @@ mod settings;
 
 use crate::{BackendCall, Failure, GenerationPart, UnsupportedFeature};
 
+use super::call_ids::CallIds;
 use super::{
     Connections, EventReader, Provider, RemoteBackend, SettingsError, SilencePolicy, UpstreamRequest,
 };
@@ -67,8 +68,8 @@ impl Provider for OpenAiResponses {
         if call.hides_thinking() { SilencePolicy::ThinksInStream } else { SilencePolicy::Streams }
     }
 
-    fn reader(&self, _: &BackendCall) -> Box<dyn EventReader> {
-        Box::new(events::OpenAiResponsesReader::new(self.settings.maker()))
+    fn reader(&self, call: &BackendCall) -> Box<dyn EventReader> {
+        Box::new(events::OpenAiResponsesReader::new(self.settings.maker(), CallIds::new(call)))
     }
 }
 
@@ -107,7 +108,8 @@ mod tests {
     #[test]
     fn streams_are_read_as_the_fixtures_say() {
         golden::check("responses", "stream", |fixture| {
-            golden::pieces(events::OpenAiResponsesReader::new(golden::maker("m")), &fixture["events"])
+            let reader = events::OpenAiResponsesReader::new(golden::maker("m"), CallIds::with_seed(7));
+            golden::pieces(reader, &fixture["events"])
         });
     }
 }
