@@ -31,7 +31,7 @@ pub enum Readiness {
         /// Since when the database is gone, where that is why.
         gone_since: Option<Timestamp>,
     },
-    /// Every model says that it takes no requests.
+    /// Every model says that it takes no requests, or is left alone. Of them, the one that may be asked again first.
     NoModel(TargetOutage),
 }
 
@@ -124,20 +124,21 @@ impl Gateway {
         self.state.parts.fleets.get(model)?.is_loaded()
     }
 
-    /// Whether new requests can be served, and why not.
+    /// Whether new requests can be served, and why not. One model that may be asked is enough, and so is one whose rest is over:
+    /// a gateway that gets no requests while it is not ready becomes ready again by itself.
     pub fn readiness(&self) -> Readiness {
         let stats = self.state.parts.ledger.stats();
         match (self.state.parts.tasks.is_stopping(), stats.stalled) {
             (true, _) => Readiness::Stopping,
             (false, true) => Readiness::LedgerUnavailable { gone_since: stats.gone_since },
-            (false, false) => self.outage_of_all().map_or(Readiness::Ready, Readiness::NoModel),
+            (false, false) => self.unavailability_of_all().map_or(Readiness::Ready, Readiness::NoModel),
         }
     }
 
     /// Why no model at all can be asked, where that is so.
-    fn outage_of_all(&self) -> Option<TargetOutage> {
+    fn unavailability_of_all(&self) -> Option<TargetOutage> {
         let fleets = self.state.parts.fleets.values();
-        let outages: Option<Vec<_>> = fleets.map(|fleet| fleet.outage()).collect();
+        let outages: Option<Vec<_>> = fleets.map(|fleet| fleet.unavailability()).collect();
         outages?.into_iter().min_by_key(|outage| outage.retry_in.unwrap_or(Duration::MAX))
     }
 

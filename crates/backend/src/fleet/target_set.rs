@@ -240,6 +240,13 @@ impl TargetSet {
         waits.min().unwrap_or(self.settings.breaker.rest_min)
     }
 
+    /// How long until the first of those that are left alone may be asked.
+    pub(super) fn shortest_rest(&self, now: Instant) -> Duration {
+        let admits: Vec<BreakerAdmission> =
+            self.targets.iter().map(|member| member.breaker.admission(now)).collect();
+        self.shortest_wait(&admits)
+    }
+
     /// How long until some target may be asked; nothing if one may be now.
     pub(super) fn unavailable_for(&self, now: Instant) -> Option<Duration> {
         let admits: Vec<BreakerAdmission> =
