@@ -4,7 +4,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use stint_backend::TargetOutage;
-use stint_ledger::{AccountTotals, GroupUsage, LedgerError, LimitStatus, RequestScope, UsageQuery};
+use stint_ledger::{
+    AccountTotals, GroupUsage, LedgerError, LimitStatus, OutageStatus, RequestScope, UsageQuery,
+};
 use stint_types::catalog::Catalog;
 use stint_types::tenant::Tenant;
 use stint_types::units::{AccountId, Money, Timestamp};
@@ -28,8 +30,8 @@ pub enum Readiness {
     Stopping,
     /// The ledger cannot record them.
     LedgerUnavailable {
-        /// Since when the database is gone, where that is why.
-        gone_since: Option<Timestamp>,
+        /// Since when the database is gone, and why, where it is.
+        outage: Option<OutageStatus>,
     },
     /// Every model says that it takes no requests, or is left alone. Of them, the one that may be asked again first.
     NoModel(TargetOutage),
@@ -130,7 +132,7 @@ impl Gateway {
         let stats = self.state.parts.ledger.stats();
         match (self.state.parts.tasks.is_stopping(), stats.stalled) {
             (true, _) => Readiness::Stopping,
-            (false, true) => Readiness::LedgerUnavailable { gone_since: stats.gone_since },
+            (false, true) => Readiness::LedgerUnavailable { outage: stats.outage },
             (false, false) => self.unavailability_of_all().map_or(Readiness::Ready, Readiness::NoModel),
         }
     }

@@ -209,7 +209,7 @@ impl LedgerCore {
     pub(crate) fn stats(&self) -> LedgerStats {
         let stats = self.queue.stats();
         let is_held = self.quota.as_ref().is_none_or(|quota| quota.is_held());
-        LedgerStats { stalled: stats.stalled || !is_held, gone_since: self.outage.since(), ..stats }
+        LedgerStats { stalled: stats.stalled || !is_held, outage: self.outage.status(), ..stats }
     }
 
     /// Takes over what has changed at the coordinator.

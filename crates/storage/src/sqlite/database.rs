@@ -10,6 +10,7 @@ use sqlx::sqlite::{SqliteConnectOptions, SqliteJournalMode, SqliteSynchronous};
 use sqlx::{ConnectOptions, Connection, SqliteConnection};
 use tokio::sync::{Mutex, MutexGuard};
 
+use crate::fault::fault_of;
 use crate::file::DatabaseLock;
 use crate::sql::{STATEMENTS_MAX, Session, SqlConnection, SqlDatabase, Statement};
 use crate::{SqliteSettings, StorageError, Synchronous};
@@ -95,7 +96,8 @@ impl Sqlite {
     }
 
     pub(super) fn failed(&self, source: sqlx::Error) -> JournalError {
-        JournalError::caused(format!("the database {} failed", self.place()), source)
+        let fault = fault_of(&source);
+        JournalError::caused(format!("the database {} failed", self.place()), source).with_fault(fault)
     }
 
     fn session<'d>(&'d self, connection: MutexGuard<'d, SqliteConnection>) -> Session<'d> {

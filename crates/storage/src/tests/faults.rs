@@ -9,7 +9,7 @@ use std::time::Duration;
 use sqlx::{ConnectOptions, Connection, Row, SqliteConnection};
 
 use stint_ledger::conformance::{amounts, dispatched};
-use stint_ledger::{Journal, JournalEntry, Ledger, LedgerError};
+use stint_ledger::{DatabaseFault, Journal, JournalEntry, Ledger, LedgerError};
 use stint_types::tasks::Tasks;
 use stint_types::units::{Money, Timestamp, Tokens};
 
@@ -70,6 +70,7 @@ async fn on_a_full_disk_nothing_new_is_dispatched_and_settlements_wait_for_room(
     let late = running.pop().unwrap().wait_durable(Duration::from_millis(100)).await;
     assert!(!late.is_recorded(), "a running request gets an answer after a bounded time");
     assert!(ledger.stats().stalled && ledger.stats().failures > 0);
+    assert_eq!(ledger.stats().outage.unwrap().fault, Some(DatabaseFault::DiskFull));
     assert_eq!(reserve(&ledger, 10).dispatch().await, Err(LedgerError::Stalled));
     room(&database, i64::from(u32::MAX) - 1).await;
     for settling in running {
