@@ -1,10 +1,30 @@
 //! What a database's error says of why it does not work.
 
+use std::io;
+
 use stint_ledger::DatabaseFault;
+
+/// The file that is open is no longer at its path.
+#[derive(Debug, thiserror::Error)]
+#[error(
+    "the file was deleted or replaced while it was open: move it back to its path, or put a backup there and restart; nothing is \
+     written until then"
+)]
+pub(super) struct FileGone;
+
+impl FileGone {
+    /// As the database itself would say it.
+    pub(super) fn as_error() -> sqlx::Error {
+        sqlx::Error::Io(io::Error::new(io::ErrorKind::NotFound, FileGone))
+    }
+}
 
 /// Why the database does not work; nothing where the error does not say that.
 pub(super) fn fault_of(error: &sqlx::Error) -> Option<DatabaseFault> {
     match error {
+        sqlx::Error::Io(error) if error.get_ref().is_some_and(|cause| cause.is::<FileGone>()) => {
+            Some(DatabaseFault::FileGone)
+        }
         sqlx::Error::Io(_) | sqlx::Error::Tls(_) => Some(DatabaseFault::Unreachable),
         sqlx::Error::PoolTimedOut => Some(DatabaseFault::Silent),
         sqlx::Error::Database(error) => of_code(&error.code()?),
@@ -66,7 +86,7 @@ mod tests {
 
     #[test]
     fn a_server_that_cannot_be_reached_is_said_to_be_so() {
-        let refused = std::io::Error::from(std::io::ErrorKind::ConnectionRefused);
+        let refused = io::Error::from(io::ErrorKind::ConnectionRefused);
         assert_eq!(fault_of(&sqlx::Error::Io(refused)), Some(DatabaseFault::Unreachable));
         assert_eq!(fault_of(&sqlx::Error::PoolTimedOut), Some(DatabaseFault::Silent));
         assert_eq!(fault_of(&sqlx::Error::RowNotFound), None);

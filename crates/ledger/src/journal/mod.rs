@@ -74,6 +74,11 @@ pub trait Journal: Send + Sync {
         async { Ok(None) }.boxed()
     }
 
+    /// Whether what is written is still where the next start looks for it. This is quick.
+    fn check_place(&self) -> Result<(), JournalError> {
+        Ok(())
+    }
+
     /// What was used, by group, in the order of the groups.
     fn usage<'a>(&'a self, query: &'a UsageQuery) -> BoxFuture<'a, Result<Vec<GroupUsage>, JournalError>> {
         let _ = query;

@@ -65,6 +65,13 @@ impl DatabaseOutage {
         }
     }
 
+    /// This fault is over: so is an outage that it was the cause of.
+    pub(crate) fn record_success_of(&self, fault: DatabaseFault) {
+        if self.status().is_some_and(|status| status.fault == Some(fault)) {
+            self.record_success();
+        }
+    }
+
     /// Since when it does not work, and why.
     pub(crate) fn status(&self) -> Option<OutageStatus> {
         self.began.lock().unwrap_or_else(PoisonError::into_inner).map(|(status, _)| status)
