@@ -34,6 +34,7 @@ mod log;
 mod model_fleet;
 mod model_registry;
 mod models_cli;
+mod open_files;
 mod output;
 mod plan_cli;
 mod price_refresh;

@@ -14,6 +14,7 @@ use super::auto_trials;
 use super::build::{RunningServer, build};
 use super::error::{BuildError, error_chain};
 use super::log;
+use super::open_files;
 use super::output::VerbResult;
 use super::reload::ConfigSource;
 use super::signals::{ReloadSignals, ShutdownSignals};
@@ -36,6 +37,10 @@ pub(super) fn serve(file: Option<&Path>) -> VerbResult {
     let settings = config::load(file, &config::environment)?;
     let (log, logged) = log::start(&settings.log)?;
     settings.warnings.iter().for_each(|warning| tracing::warn!("{warning}"));
+    open_files::raise_limit();
+    if let Some(shortage) = open_files::shortage(&settings) {
+        tracing::warn!("{shortage}");
+    }
     if let Some(notice) = auto_trials::notice(&settings.catalog) {
         tracing::info!("{notice}");
     }

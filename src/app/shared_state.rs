@@ -27,6 +27,8 @@ use super::{directory, seal};
 
 /// How often expired reservations are looked for.
 const SWEEP_INTERVAL: Duration = Duration::from_secs(30);
+/// How often it is looked whether the ledger's file is in its place.
+const PLACE_INTERVAL: Duration = Duration::from_secs(5);
 
 /// All that configuration snapshots share.
 pub(super) struct SharedState {
@@ -74,6 +76,7 @@ impl SharedState {
         let conversations =
             ConversationService::open(ledger_tasks, database.conversations(), settings.responses.clone());
         sweep_expired(request_tasks, &ledger);
+        watch_place(request_tasks, &ledger);
         seal::seal_daily(request_tasks, &ledger);
         #[cfg(all(target_os = "linux", target_env = "gnu"))]
         allocator::release_free_memory(request_tasks);
@@ -123,6 +126,20 @@ async fn open_ledger(
         Some(coordinator) => Ledger::share(work, coordinator, observer, pace, &terms).await?,
         None => Ledger::open(work, database.journal(), observer, pace, &terms, Timestamp::now()).await?,
     })
+}
+
+/// Looks now and then whether the ledger's file is still in its place.
+fn watch_place(work: &Tasks, ledger: &Ledger) {
+    let (ledger, stopping) = (ledger.clone(), work.stopping());
+    work.spawn(async move {
+        tokio::pin!(stopping);
+        loop {
+            tokio::select! {
+                () = &mut stopping => return,
+                () = tokio::time::sleep(PLACE_INTERVAL) => ledger.check_place(),
+            }
+        }
+    });
 }
 
 /// Expires reservations that no request settles.

@@ -4,7 +4,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use stint_backend::TargetOutage;
-use stint_ledger::{AccountTotals, GroupUsage, LedgerError, LimitStatus, RequestScope, UsageQuery};
+use stint_ledger::{
+    AccountTotals, GroupUsage, LedgerError, LimitStatus, OutageStatus, RequestScope, UsageQuery,
+};
 use stint_types::catalog::Catalog;
 use stint_types::tenant::Tenant;
 use stint_types::units::{AccountId, Money, Timestamp};
@@ -28,10 +30,10 @@ pub enum Readiness {
     Stopping,
     /// The ledger cannot record them.
     LedgerUnavailable {
-        /// Since when the database is gone, where that is why.
-        gone_since: Option<Timestamp>,
+        /// Since when the database is gone, and why, where it is.
+        outage: Option<OutageStatus>,
     },
-    /// Every model says that it takes no requests.
+    /// Every model says that it takes no requests, or is left alone. Of them, the one that may be asked again first.
     NoModel(TargetOutage),
 }
 
@@ -124,20 +126,21 @@ impl Gateway {
         self.state.parts.fleets.get(model)?.is_loaded()
     }
 
-    /// Whether new requests can be served, and why not.
+    /// Whether new requests can be served, and why not. One model that may be asked is enough, and so is one whose rest is over:
+    /// a gateway that gets no requests while it is not ready becomes ready again by itself.
     pub fn readiness(&self) -> Readiness {
         let stats = self.state.parts.ledger.stats();
         match (self.state.parts.tasks.is_stopping(), stats.stalled) {
             (true, _) => Readiness::Stopping,
-            (false, true) => Readiness::LedgerUnavailable { gone_since: stats.gone_since },
-            (false, false) => self.outage_of_all().map_or(Readiness::Ready, Readiness::NoModel),
+            (false, true) => Readiness::LedgerUnavailable { outage: stats.outage },
+            (false, false) => self.unavailability_of_all().map_or(Readiness::Ready, Readiness::NoModel),
         }
     }
 
     /// Why no model at all can be asked, where that is so.
-    fn outage_of_all(&self) -> Option<TargetOutage> {
+    fn unavailability_of_all(&self) -> Option<TargetOutage> {
         let fleets = self.state.parts.fleets.values();
-        let outages: Option<Vec<_>> = fleets.map(|fleet| fleet.outage()).collect();
+        let outages: Option<Vec<_>> = fleets.map(|fleet| fleet.unavailability()).collect();
         outages?.into_iter().min_by_key(|outage| outage.retry_in.unwrap_or(Duration::MAX))
     }
 

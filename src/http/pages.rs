@@ -9,7 +9,7 @@ use serde_json::{Map, Value, json};
 
 use crate::gateway::{Gateway, PaceStatus, Readiness};
 use crate::oidc::KeyWait;
-use stint_ledger::LimitStatus;
+use stint_ledger::{LimitStatus, OutageStatus};
 use stint_types::catalog::{Catalog, Model, OffPeak, Prices, Rates, Tariff};
 use stint_types::units::{Money, Unit};
 
@@ -187,11 +187,12 @@ pub(super) fn why_not_ready(readiness: &Readiness) -> Option<String> {
     Some(match readiness {
         Readiness::Ready => return None,
         Readiness::Stopping => "shutting down".to_owned(),
-        Readiness::LedgerUnavailable { gone_since: None } => {
+        Readiness::LedgerUnavailable { outage: None } => {
             "the ledger cannot record new requests right now".to_owned()
         }
-        Readiness::LedgerUnavailable { gone_since: Some(since) } => {
-            format!("the database is gone since {since}; new requests are refused until it is back")
+        Readiness::LedgerUnavailable { outage: Some(OutageStatus { since, fault }) } => {
+            let why = fault.map_or(String::new(), |fault| format!(" ({})", fault.as_str()));
+            format!("the database is gone since {since}{why}; new requests are refused until it is back")
         }
         Readiness::NoModel(outage) => format!("no model can be asked: {}", outage.reason),
     })

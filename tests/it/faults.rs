@@ -12,7 +12,8 @@ use crate::harness::{Folder, World, model, tenant};
 use stint_backend::scripted::{PieceGate, ScriptedBackend, ScriptedReply};
 use stint_backend::{Backend, BackendCall, Failure, Generation};
 use stint_ledger::{
-    AccountId, AccountSpend, DispatchEntry, EpisodeUsage, Journal, JournalEntry, JournalError, MemoryJournal,
+    AccountId, AccountSpend, DatabaseFault, DispatchEntry, EpisodeUsage, Journal, JournalEntry, JournalError,
+    MemoryJournal,
 };
 use stint_types::catalog::{EnforcementClass, ModelConditions};
 use stint_types::chat::Request;
@@ -28,7 +29,11 @@ struct Disk {
 impl Journal for Disk {
     fn append<'a>(&'a self, entries: &'a [JournalEntry]) -> BoxFuture<'a, Result<(), JournalError>> {
         match self.is_full.load(Ordering::SeqCst) {
-            true => async { Err(JournalError::new("database or disk is full")) }.boxed(),
+            true => async {
+                let error = JournalError::new("/srv/secret.db: database or disk is full");
+                Err(error.with_fault(DatabaseFault::DiskFull))
+            }
+            .boxed(),
             false => self.journal.append(entries),
         }
     }
@@ -87,7 +92,9 @@ async fn while_the_disk_is_full_streams_end_whole_and_new_requests_are_refused()
     assert_eq!((refused.status, &refused.error()["code"]), (503, &json!("overloaded")));
     assert!(refused.headers.contains_key("retry-after"));
     assert!(refused.text.contains("cannot record new requests"), "{}", refused.text);
-    assert_eq!(world.get("", "/readyz").await.status, 503);
+    let ready = world.get("", "/readyz").await;
+    assert!(ready.status == 503 && ready.text.contains("the disk is full"), "{}", ready.text);
+    assert!(!ready.text.contains("secret.db"), "anybody may read it: {}", ready.text);
     assert_eq!(script.records().len(), 1, "nothing else reached the model");
     assert!(disk.balances().await.unwrap().is_empty());
     disk.is_full.store(false, Ordering::SeqCst);

@@ -56,6 +56,7 @@ mod messages;
 mod model_files;
 mod money;
 mod newcomer;
+mod open_files;
 mod operating;
 mod outage;
 mod overload;

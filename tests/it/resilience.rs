@@ -156,6 +156,32 @@ async fn an_engine_that_says_it_is_full_gets_nothing_while_another_is_not() {
 }
 
 #[tokio::test]
+async fn a_gateway_is_not_ready_while_all_its_models_are_left_alone_and_ready_again_by_itself() {
+    let bad = Deployment::always(Says::Status(500, "")).await;
+    let serve = |name: &str| {
+        let resilience = fleet::Settings { hedge_after: None, ..quick() };
+        Served { resilience, ..Served::by(Model { name: name.into(), ..plain() }, vec![bad.backend()]) }
+    };
+    let world = World::fleets(vec![serve("m"), serve("n")], Vec::new()).await;
+    let fail = async |model: &str| {
+        for number in 0..5 {
+            let body = json!({ "model": model, "messages": question(number)["messages"] });
+            assert!(world.ask("", &body).await.status >= 500);
+        }
+    };
+    fail("m").await;
+    assert_eq!(world.get("", "/readyz").await.status, 200, "one model's breaker takes no gateway out");
+    fail("n").await;
+    let began = std::time::Instant::now();
+    let ready = world.get("", "/readyz").await;
+    assert!(ready.status == 503 && ready.text.contains("left alone for another"), "{}", ready.text);
+    while world.get("", "/readyz").await.status != 200 {
+        assert!(began.elapsed() < Duration::from_secs(20), "nobody asks, and it stays out for good");
+        tokio::time::sleep(Duration::from_millis(50)).await;
+    }
+}
+
+#[tokio::test]
 async fn deployments_come_from_the_configuration_and_show_in_the_metrics() {
     let good = Deployment::always(Says::tokens(3)).await;
     let bad = Deployment::always(Says::Status(401, "")).await;

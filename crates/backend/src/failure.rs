@@ -16,12 +16,19 @@ pub enum Fault {
     Credential,
     /// It took too long.
     Timeout,
+    /// This gateway lacks something itself, such as room for another open file.
+    Gateway,
 }
 
 impl Fault {
     /// Every fault.
-    pub const ALL: [Fault; 5] =
-        [Fault::Caller, Fault::Backend, Fault::Overload, Fault::Credential, Fault::Timeout];
+    pub const ALL: [Fault; 6] =
+        [Fault::Caller, Fault::Backend, Fault::Overload, Fault::Credential, Fault::Timeout, Fault::Gateway];
+
+    /// Whether it shows something about the target.
+    pub(crate) fn is_of_target(self) -> bool {
+        !matches!(self, Fault::Caller | Fault::Gateway)
+    }
 
     /// The word in logs and metrics.
     pub fn as_str(self) -> &'static str {
@@ -31,6 +38,7 @@ impl Fault {
             Fault::Overload => "overload",
             Fault::Credential => "credential",
             Fault::Timeout => "timeout",
+            Fault::Gateway => "gateway",
         }
     }
 }
@@ -103,7 +111,7 @@ impl Failure {
         let retry = match fault {
             Fault::Caller => Retry::Never,
             Fault::Credential => Retry::Elsewhere,
-            Fault::Backend | Fault::Overload | Fault::Timeout => Retry::Again,
+            Fault::Backend | Fault::Overload | Fault::Timeout | Fault::Gateway => Retry::Again,
         };
         let message = message.into();
         Failure {
@@ -239,7 +247,7 @@ mod tests {
     #[test]
     fn what_an_upstream_said_is_shown_to_the_caller_whose_fault_it_was_and_to_no_log() {
         check(Fault::Caller, "no such word: canary");
-        for fault in [Fault::Backend, Fault::Overload, Fault::Credential, Fault::Timeout] {
+        for fault in [Fault::Backend, Fault::Overload, Fault::Credential, Fault::Timeout, Fault::Gateway] {
             check(fault, "the upstream answered 400");
         }
         assert_eq!(Failure::new(Fault::Caller, "too long").for_caller(), "too long");

@@ -33,7 +33,7 @@ pub use accounts::{
 };
 pub use commit::{Observer, PendingSettlement, SettlementReceipt, SettlementStatus};
 pub use handle::{Ledger, Reservation, accounts_from_journal};
-pub use journal::{Journal, JournalError, MemoryJournal};
+pub use journal::{DatabaseFault, Journal, JournalError, MemoryJournal, OutageStatus};
 pub use quota::{
     ChangeNotice, DecideFn, ExchangeResult, LeaseAdjustment, LeaseRenewal, QuotaBalance, QuotaCoordinator,
     QuotaWindow, ReplicaEpoch, ReplicaLease, WindowOpening,

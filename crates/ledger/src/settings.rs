@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use stint_types::units::Timestamp;
+use crate::journal::OutageStatus;
 
 /// The limits of the ledger's own machinery.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -54,6 +54,6 @@ pub struct LedgerStats {
     pub last_commit: Duration,
     /// True if new dispatches are refused.
     pub stalled: bool,
-    /// Since when the database does not work.
-    pub gone_since: Option<Timestamp>,
+    /// Since when the database does not work, and why.
+    pub outage: Option<OutageStatus>,
 }

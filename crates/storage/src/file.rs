@@ -44,6 +44,33 @@ impl DatabaseLock {
     }
 }
 
+/// Which file a path leads to: its device and its number there. Where the system has none, files are told by their paths alone.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct FileId(u64, u64);
+
+impl FileId {
+    /// That of the file at this path.
+    pub(super) fn of(path: &Path) -> std::io::Result<FileId> {
+        let metadata = path.metadata()?;
+        #[cfg(unix)]
+        let identity = {
+            use std::os::unix::fs::MetadataExt;
+            FileId(metadata.dev(), metadata.ino())
+        };
+        #[cfg(not(unix))]
+        let identity = FileId(u64::from(metadata.is_file()), 0);
+        Ok(identity)
+    }
+
+    /// Whether it is the file at this path. Where that cannot be found out it counts as that.
+    pub(super) fn is_at(self, path: &Path) -> bool {
+        match FileId::of(path) {
+            Ok(found) => found == self,
+            Err(error) => error.kind() != ErrorKind::NotFound,
+        }
+    }
+}
+
 /// The lock of a database that somebody may keep; none where nobody ever did.
 ///
 /// # Errors

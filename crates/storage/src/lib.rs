@@ -10,6 +10,7 @@ mod database;
 mod database_url;
 mod episodes;
 mod error;
+mod fault;
 mod file;
 mod history;
 mod idempotency;

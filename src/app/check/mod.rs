@@ -14,7 +14,7 @@ use super::auto_trials;
 use super::config_snapshot::calibration;
 use super::error::{ModelError, error_chain};
 use super::output::{VerbResult, print_line};
-use super::{certificates, engines, recipe_ranges};
+use super::{certificates, engines, open_files, recipe_ranges};
 
 /// What is checked beside the configuration and its files.
 #[derive(Debug, Args)]
@@ -36,6 +36,7 @@ pub(super) fn check(file: Option<&Path>, options: &CheckOptions) -> VerbResult {
         print_line(&format!("  but {model} cannot be served: {}", error_chain(error)));
     }
     settings.warnings.iter().for_each(|warning| print_line(&format!("  but {warning}")));
+    open_files::shortage(&settings).iter().for_each(|warning| print_line(&format!("  but {warning}")));
     certificates::describe(&settings).iter().for_each(|line| print_line(&format!("  {line}")));
     let recipes = recipe_ranges::lines(&settings.catalog, &calibration(&settings)?, |_| ());
     recipes.iter().for_each(|line| print_line(&format!("  {line}")));

@@ -187,6 +187,10 @@ impl From<Failure> for ApiError {
                 ApiError::overloaded(message.to_owned(), failure.retry_after.unwrap_or(SHORTLY))
                     .with_code(codes::ENGINE_RESTARTING)
             }
+            Fault::Gateway => {
+                let message = "the gateway has no room for another connection right now; try again shortly";
+                ApiError::overloaded(message.to_owned(), failure.retry_after.unwrap_or(SHORTLY))
+            }
             Fault::Backend | Fault::Credential => {
                 let message = "the model's backend failed; the operator's log has the reason";
                 ApiError::new(StatusCode::BAD_GATEWAY, "server_error", message)

@@ -73,10 +73,15 @@ impl Folder {
     /// The same, where the disk's errors are told to the server instead of ending it: writing beyond a limit on the size
     /// of files is a signal first.
     pub(crate) fn serve_through_errors(&self) -> Process {
+        self.serve_after("trap '' XFSZ")
+    }
+
+    /// The same after a shell has done this.
+    pub(crate) fn serve_after(&self, shell: &str) -> Process {
         let stint = self.stint("serve");
         let mut command = Command::new("sh");
         command
-            .args(["-c", "trap '' XFSZ; exec \"$0\" \"$@\""])
+            .args(["-c", &format!("{shell}; exec \"$0\" \"$@\"")])
             .arg(stint.get_program())
             .args(stint.get_args());
         for (name, value) in stint.get_envs() {

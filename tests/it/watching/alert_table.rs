@@ -267,17 +267,18 @@ fn money() -> Vec<Alert> {
     ]
 }
 
+/// A target that fails is asked again whenever its rest is over, and until somebody does so its state is 1. So the averages count.
 fn upstreams() -> Vec<Alert> {
     vec![
         Alert {
             name: "StintModelUnavailable",
-            expression: "max by (instance, model) (stint_backend_state) == 0",
-            hold: "1m",
+            expression: "max by (instance, model) (avg_over_time(stint_backend_state[3m])) < 0.5",
+            hold: "0m",
             severity: Page,
             summary: "No target of {{ $labels.model }} may be called",
             remedy: "stint_backend_trips_total says why; stint check --connect asks each upstream once.",
             labels: MODEL,
-            fires: &[("stint_backend_state{instance=\"a\", model=\"m\", target=\"t\"}", "1+0x50 0+0x10")],
+            fires: &[("stint_backend_state{instance=\"a\", model=\"m\", target=\"t\"}", "1+0x50 0+0x7 1 0")],
             quiet: &[
                 ("stint_backend_state{instance=\"a\", model=\"m\", target=\"t\"}", "0+0x60"),
                 ("stint_backend_state{instance=\"a\", model=\"m\", target=\"u\"}", "1+0x60"),
@@ -285,16 +286,16 @@ fn upstreams() -> Vec<Alert> {
         },
         Alert {
             name: "StintTargetLeftAlone",
-            expression: "stint_backend_state == 0",
-            hold: "5m",
+            expression: "avg_over_time(stint_backend_state[10m]) < 0.5",
+            hold: "0m",
             severity: Ticket,
-            summary: "{{ $labels.target }} of {{ $labels.model }} is left alone: its breaker is open",
+            summary: "{{ $labels.target }} of {{ $labels.model }} is left alone most of the time: its breaker opens again and again",
             remedy: "stint_attempt_failures_total says whose fault its failures are.",
             labels: TARGET,
-            fires: &[("stint_backend_state{instance=\"a\", model=\"m\", target=\"t\"}", "1+0x50 0+0x10")],
+            fires: &[("stint_backend_state{instance=\"a\", model=\"m\", target=\"t\"}", "1+0x50 0+0x7 1 0")],
             quiet: &[(
                 "stint_backend_state{instance=\"a\", model=\"m\", target=\"t\"}",
-                "1+0x55 0+0x1 1+0x3",
+                "1+0x54 0+0x2 1+0x2",
             )],
         },
         Alert {

@@ -161,6 +161,19 @@ impl Fleet {
         outages?.into_iter().min_by_key(|outage| outage.retry_in.unwrap_or(Duration::MAX))
     }
 
+    /// Why none of its targets may be called now: they say so themselves, or they are left alone. Nothing where one may be, or
+    /// is to be tried again.
+    pub fn unavailability(&self) -> Option<TargetOutage> {
+        if self.status().0.iter().any(|target| target.is_available) {
+            return None;
+        }
+        self.outage().or_else(|| {
+            let rest = self.lock().targets.shortest_rest(Instant::now());
+            let reason = format!("it failed lately and is left alone for another {} s", rest.as_secs() + 1);
+            Some(TargetOutage { reason: reason.into(), retry_in: Some(rest) })
+        })
+    }
+
     /// Whether its model is in this process's memory, where it is to be.
     pub fn is_loaded(&self) -> Option<bool> {
         self.targets.iter().find_map(|target| target.backend.is_loaded())

@@ -205,6 +205,11 @@ async fn a_callers_fault_says_nothing_of_the_target_and_neither_does_one_who_lea
         assert!(!call(&fleet.acquire(want(Priority::Interactive, 60)).await.unwrap()).await);
     }
     assert!(fleet.conditions().healthy);
+    let lacking = self::fleet(&[fails(Fault::Gateway)], Settings::default());
+    for _ in 0..20 {
+        assert!(!call(&lacking.acquire(want(Priority::Interactive, 60)).await.unwrap()).await);
+    }
+    assert!(lacking.conditions().healthy, "the gateway's own lack is no fault of the target");
     let slow = self::fleet(&[works()], Settings::default());
     for _ in 0..20 {
         let seat = slow.acquire(want(Priority::Interactive, 60)).await.unwrap();

@@ -221,8 +221,8 @@ impl CallMonitor {
     }
 
     fn fail(&mut self, failure: &Failure) {
-        // An error in a request shows nothing about the target, which other requests still need.
-        let harms = failure.fault != Fault::Caller && failure.retry > Retry::Never;
+        // An error in a request, or a lack of ours, shows nothing about the target, which other requests still need.
+        let harms = failure.fault.is_of_target() && failure.retry > Retry::Never;
         if self.stage == CallStage::Waiting && failure.fault == Fault::Timeout {
             self.fleet.record_abandoned_wait(self.target_index, self.wait());
         }

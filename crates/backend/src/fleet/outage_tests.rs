@@ -95,3 +95,24 @@ async fn without_any_target_callers_are_refused_at_once_until_one_is_back() {
     target.0.store(false, Ordering::Relaxed);
     assert!(fleet.acquire(want()).await.is_ok(), "it is asked as soon as it is back");
 }
+
+#[tokio::test(start_paused = true)]
+async fn a_fleet_is_unavailable_while_every_target_says_so_or_is_left_alone_and_not_after_the_rest() {
+    let targets = [Arc::new(Comes::default()), Arc::new(Comes::default())];
+    let fleet = fleet(&targets);
+    assert_eq!(fleet.unavailability(), None);
+    targets[0].0.store(true, Ordering::Relaxed);
+    let permit = fleet.acquire(want()).await.unwrap();
+    assert_eq!(fleet.unavailability(), None, "one may be called");
+    for _ in 0..5 {
+        fail(&permit).await;
+    }
+    drop(permit);
+    let outage = fleet.unavailability().expect("one is gone and one is left alone");
+    assert_eq!(&*outage.reason, "it failed lately and is left alone for another 3 s");
+    targets[1].0.store(true, Ordering::Relaxed);
+    assert_eq!(&*fleet.unavailability().expect("both are gone").reason, "gone");
+    targets[1].0.store(false, Ordering::Relaxed);
+    tokio::time::advance(Duration::from_secs(3)).await;
+    assert_eq!(fleet.unavailability(), None, "its rest is over, though nobody called it");
+}

@@ -240,6 +240,13 @@ impl TargetSet {
         waits.min().unwrap_or(self.settings.breaker.rest_min)
     }
 
+    /// How long until the first of those that are left alone may be asked.
+    pub(super) fn shortest_rest(&self, now: Instant) -> Duration {
+        let admits: Vec<BreakerAdmission> =
+            self.targets.iter().map(|member| member.breaker.admission(now)).collect();
+        self.shortest_wait(&admits)
+    }
+
     /// How long until some target may be asked; nothing if one may be now.
     pub(super) fn unavailable_for(&self, now: Instant) -> Option<Duration> {
         let admits: Vec<BreakerAdmission> =
@@ -330,11 +337,17 @@ impl TargetSet {
         })
     }
 
-    /// Every target, as it stands.
+    /// Every target, as it stands. One whose rest is over may be asked: nobody knows that it still fails.
     pub(super) fn status(&self, now: Instant) -> Vec<TargetStatus> {
+        let is_healthy = |member: &TargetState| member.breaker.admission(now) == BreakerAdmission::All;
+        let has_healthy = self.targets.iter().any(is_healthy);
+        let may_be_asked = |member: &TargetState| match member.breaker.admission(now) {
+            BreakerAdmission::All | BreakerAdmission::Probe => true,
+            BreakerAdmission::LastResort => !has_healthy,
+            BreakerAdmission::Blocked(_) => false,
+        };
         let one = |member: &TargetState| TargetStatus {
-            is_available: member.breaker.cause().is_none()
-                && member.breaker.admission(now) == BreakerAdmission::All,
+            is_available: may_be_asked(member),
             in_flight: member.in_flight,
             limit: member.limit.as_ref().map(ConcurrencyLimit::permits),
             holds_limits: member.is_trusted(now),

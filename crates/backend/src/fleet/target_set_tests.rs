@@ -195,6 +195,42 @@ fn a_refused_credential_is_left_alone_for_long() {
     assert!(!yard.roster.status(yard.now)[0].is_available);
 }
 
+#[test]
+fn a_target_whose_rest_is_over_may_be_asked_though_nobody_has_yet() {
+    let mut yard = Yard::new(1);
+    let is_available = |yard: &Yard| yard.roster.status(yard.now)[0].is_available;
+    for _ in 0..5 {
+        assert_eq!(yard.call(1, false), Some(0));
+    }
+    assert!(!is_available(&yard), "it is left alone");
+    yard.passes(3.0);
+    assert!(is_available(&yard), "its rest is over");
+    assert!(matches!(yard.finds(&need(1)), TargetSelection::Selected { is_probe: true, .. }));
+    assert!(!is_available(&yard), "nobody else asks it until the probe is back");
+    yard.roster.record_failure(0, true, FAILED, yard.now);
+    assert!(!is_available(&yard), "it still fails");
+}
+
+#[test]
+fn a_target_that_answers_now_and_then_may_be_asked_where_it_is_the_only_one() {
+    let check = |targets: usize, expected: bool| {
+        let mut yard = Yard::new(targets);
+        for number in 0..20 {
+            yard.roster.record_success(0, false, yard.now);
+            if number % 2 == 0 {
+                yard.roster.record_failure(0, false, FAILED, yard.now);
+            }
+        }
+        for _ in 0..4 {
+            yard.roster.record_failure(0, false, FAILED, yard.now);
+        }
+        assert!(yard.roster.targets[0].breaker.cause() == Some(TripCause::Rate));
+        assert_eq!(yard.roster.status(yard.now)[0].is_available, expected, "of {targets}");
+    };
+    check(1, true);
+    check(2, false);
+}
+
 // UP-17
 #[test]
 fn a_second_attempt_goes_only_to_another_target_that_works_and_it_pays_as_for_a_retry() {

@@ -12,7 +12,7 @@ use crate::accounts::{
     ClosedReservation, ExtendRequest, ExtensionResult, LedgerError, LedgerState, LimitStatus, LimitWarning,
     ReservationRequest, ReserveError, WarningCause,
 };
-use crate::journal::{DatabaseOutage, Journal};
+use crate::journal::{DatabaseFault, DatabaseOutage, Journal};
 use crate::quota::{LeaseRenewal, QuotaClient};
 use crate::rows::{Amounts, ResolutionKind};
 use crate::sync::{Mutex, MutexGuard};
@@ -209,7 +209,17 @@ impl LedgerCore {
     pub(crate) fn stats(&self) -> LedgerStats {
         let stats = self.queue.stats();
         let is_held = self.quota.as_ref().is_none_or(|quota| quota.is_held());
-        LedgerStats { stalled: stats.stalled || !is_held, gone_since: self.outage.since(), ..stats }
+        let outage = self.outage.status();
+        let is_gone = outage.is_some_and(|outage| outage.fault == Some(DatabaseFault::FileGone));
+        LedgerStats { stalled: stats.stalled || !is_held || is_gone, outage, ..stats }
+    }
+
+    /// Finds out whether the journal is still in its place.
+    pub(crate) fn check_place(&self) {
+        match self.journal().check_place() {
+            Err(error) => self.outage.record_failure("the ledger's file is not in its place", &error),
+            Ok(()) => self.outage.record_success_of(DatabaseFault::FileGone),
+        }
     }
 
     /// Takes over what has changed at the coordinator.

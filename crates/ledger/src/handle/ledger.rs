@@ -142,6 +142,12 @@ impl Ledger {
         self.core.expire(now)
     }
 
+    /// Finds out whether the journal is still in its place; while it is not, nothing new is dispatched. To be called every few
+    /// seconds: else the next request finds it out.
+    pub fn check_place(&self) {
+        self.core.check_place();
+    }
+
     /// How long a dispatch or an extension waits until it is durable.
     pub fn dispatch_max(&self) -> Duration {
         self.core.settings.dispatch_max

@@ -1,6 +1,7 @@
 //! The journal: the durable list of entries, behind a trait that storage implements.
 
 mod error;
+mod fault;
 mod memory;
 mod outage;
 mod spend_between;
@@ -13,8 +14,10 @@ use crate::seal::Seal;
 use stint_types::units::{AccountId, EpisodeId, Timestamp};
 
 pub use error::JournalError;
+pub use fault::DatabaseFault;
 pub use memory::MemoryJournal;
 pub(crate) use outage::DatabaseOutage;
+pub use outage::OutageStatus;
 use spend_between::SpendBetween;
 
 /// A durable list of entries. `conformance` says in tests what one must do.
@@ -69,6 +72,11 @@ pub trait Journal: Send + Sync {
     /// The last seal.
     fn last_seal(&self) -> BoxFuture<'_, Result<Option<Seal>, JournalError>> {
         async { Ok(None) }.boxed()
+    }
+
+    /// Whether what is written is still where the next start looks for it. This is quick.
+    fn check_place(&self) -> Result<(), JournalError> {
+        Ok(())
     }
 
     /// What was used, by group, in the order of the groups.

@@ -9,14 +9,24 @@ use tokio::time::Instant;
 use crate::sync::Mutex;
 use stint_types::units::Timestamp;
 
+use super::DatabaseFault;
 use super::error::JournalError;
+
+/// An outage of the database that is not over.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct OutageStatus {
+    /// Since when it does not work.
+    pub since: Timestamp,
+    /// Why, where that is known.
+    pub fault: Option<DatabaseFault>,
+}
 
 /// What all users of the database find out together.
 #[derive(Debug, Default)]
 pub(crate) struct DatabaseOutage {
     /// Whether there is an outage, so that a working database costs no lock.
     is_on: AtomicBool,
-    began: Mutex<Option<(Timestamp, Instant)>>,
+    began: Mutex<Option<(OutageStatus, Instant)>>,
 }
 
 impl DatabaseOutage {
@@ -24,12 +34,14 @@ impl DatabaseOutage {
     pub(crate) fn record_failure(&self, what: &'static str, error: &JournalError) {
         let source = std::error::Error::source(error).map(ToString::to_string);
         let mut began = self.began.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some((since, _)) = *began {
+        if let Some((status, _)) = &mut *began {
+            status.fault = status.fault.or(error.fault());
+            let since = status.since;
             tracing::debug!(%error, source, what, %since, "the database is still gone");
             return;
         }
         let since = Timestamp::now();
-        *began = Some((since, Instant::now()));
+        *began = Some((OutageStatus { since, fault: error.fault() }, Instant::now()));
         self.is_on.store(true, Ordering::Release);
         drop(began);
         tracing::error!(
@@ -48,14 +60,21 @@ impl DatabaseOutage {
         // Before the lock is given back, so that a failure after it stands.
         self.is_on.store(false, Ordering::Release);
         drop(began);
-        if let Some((since, began)) = over {
+        if let Some((OutageStatus { since, .. }, began)) = over {
             tracing::info!(%since, gone_for = ?began.elapsed(), "the database is back");
         }
     }
 
-    /// Since when it does not work.
-    pub(crate) fn since(&self) -> Option<Timestamp> {
-        self.began.lock().unwrap_or_else(PoisonError::into_inner).map(|(since, _)| since)
+    /// This fault is over: so is an outage that it was the cause of.
+    pub(crate) fn record_success_of(&self, fault: DatabaseFault) {
+        if self.status().is_some_and(|status| status.fault == Some(fault)) {
+            self.record_success();
+        }
+    }
+
+    /// Since when it does not work, and why.
+    pub(crate) fn status(&self) -> Option<OutageStatus> {
+        self.began.lock().unwrap_or_else(PoisonError::into_inner).map(|(status, _)| status)
     }
 }
 
@@ -66,14 +85,17 @@ mod tests {
     #[test]
     fn an_outage_begins_with_the_first_failure_and_ends_with_the_first_success() {
         let outage = DatabaseOutage::default();
-        assert_eq!(outage.since(), None);
+        assert_eq!(outage.status(), None);
         outage.record_failure("the lease is not renewed", &JournalError::new("refused"));
-        let since = outage.since();
-        assert!(since.is_some());
-        outage.record_failure("nothing is written", &JournalError::new("refused"));
-        assert_eq!(outage.since(), since);
+        let first = outage.status().unwrap();
+        assert_eq!(first.fault, None);
+        let full = JournalError::new("refused").with_fault(DatabaseFault::DiskFull);
+        outage.record_failure("nothing is written", &full);
+        assert_eq!(outage.status(), Some(OutageStatus { fault: Some(DatabaseFault::DiskFull), ..first }));
+        outage.record_failure("nothing is written", &full.with_fault(DatabaseFault::DiskFailed));
+        assert_eq!(outage.status().unwrap().fault, Some(DatabaseFault::DiskFull), "what came first");
         outage.record_success();
         outage.record_success();
-        assert_eq!(outage.since(), None);
+        assert_eq!(outage.status(), None);
     }
 }

@@ -7,7 +7,7 @@ use tokio::time::{Duration, Instant, sleep, timeout};
 
 use crate::accounts::{LeaseReturn, QuotaNeed, ReserveError};
 use crate::commit::LedgerCore;
-use crate::journal::JournalError;
+use crate::journal::{DatabaseFault, JournalError};
 use crate::quota::{
     ExchangeResult, LeaseDecision, LeaseVerdict, QuotaBalance, QuotaClient, QuotaDemand, ReplicaEpoch, decide,
 };
@@ -218,8 +218,9 @@ impl LeaseManager {
             core.queue.flush().await?;
             self.client.coordinator.exchange(epoch, &round.windows, decided).await
         });
-        let result =
-            exchanged.await.unwrap_or_else(|_| Err(JournalError::new("the coordinator took too long")))?;
+        let result = exchanged.await.unwrap_or_else(|_| {
+            Err(JournalError::new("the coordinator took too long").with_fault(DatabaseFault::Silent))
+        })?;
         Ok((result, decision))
     }
 

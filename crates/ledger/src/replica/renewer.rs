@@ -6,7 +6,7 @@ use tokio::time::{Duration, Instant, sleep, timeout};
 
 use crate::accounts::LedgerState;
 use crate::commit::LedgerCore;
-use crate::journal::JournalError;
+use crate::journal::{DatabaseFault, JournalError};
 use crate::quota::{LeaseState, QuotaClient, ReplicaEpoch, ReplicaLease};
 
 /// How long giving a lease back may take, and how long to wait before it is tried again.
@@ -100,5 +100,7 @@ async fn with_timeout<T>(
     call: impl Future<Output = Result<T, JournalError>>,
 ) -> Result<T, JournalError> {
     let answered = timeout(timeout_after, call).await;
-    answered.unwrap_or_else(|_| Err(JournalError::new("the coordinator took too long")))
+    answered.unwrap_or_else(|_| {
+        Err(JournalError::new("the coordinator took too long").with_fault(DatabaseFault::Silent))
+    })
 }

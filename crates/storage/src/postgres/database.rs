@@ -8,6 +8,7 @@ use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
 use sqlx::postgres::{PgPool, PgPoolOptions};
 
+use crate::fault::fault_of;
 use crate::sql::{Session, SqlDatabase};
 use crate::{PostgresSettings, StorageError};
 use stint_ledger::JournalError;
@@ -66,7 +67,8 @@ impl Postgres {
     }
 
     pub(super) fn failed(&self, source: sqlx::Error) -> JournalError {
-        JournalError::caused(format!("the database at {} failed", self.place), source)
+        let fault = fault_of(&source);
+        JournalError::caused(format!("the database at {} failed", self.place), source).with_fault(fault)
     }
 }
 

@@ -10,7 +10,8 @@ use sqlx::sqlite::{SqliteConnectOptions, SqliteJournalMode, SqliteSynchronous};
 use sqlx::{ConnectOptions, Connection, SqliteConnection};
 use tokio::sync::{Mutex, MutexGuard};
 
-use crate::file::DatabaseLock;
+use crate::fault::{FileGone, fault_of};
+use crate::file::{DatabaseLock, FileId};
 use crate::sql::{STATEMENTS_MAX, Session, SqlConnection, SqlDatabase, Statement};
 use crate::{SqliteSettings, StorageError, Synchronous};
 use stint_ledger::JournalError;
@@ -31,6 +32,8 @@ pub struct Sqlite {
     /// begin again.
     is_writer_broken: AtomicBool,
     settings: SqliteSettings,
+    /// Which file is open.
+    identity: FileId,
     /// Dropped last, when the connections are gone.
     _lock: DatabaseLock,
 }
@@ -45,12 +48,15 @@ impl Sqlite {
         migrate(&mut writer, path).await?;
         let reader = connect(settings).await.map_err(open_error)?;
         let slow = connect(settings).await.map_err(open_error)?;
+        let identity =
+            FileId::of(path).map_err(|source| StorageError::Create { path: path.clone(), source })?;
         Ok(Sqlite {
             writer: Mutex::new(writer),
             reader: Mutex::new(reader),
             slow: Mutex::new(slow),
             is_writer_broken: AtomicBool::new(false),
             settings: settings.clone(),
+            identity,
             _lock: lock,
         })
     }
@@ -65,9 +71,15 @@ impl Sqlite {
         closed.await.map_err(|source| StorageError::Open { path, source })
     }
 
+    /// Whether the file that is open is still at its path: what is written into another one is lost at the next start.
+    pub(super) fn ensure_in_place(&self) -> Result<(), sqlx::Error> {
+        if self.identity.is_at(&self.settings.path) { Ok(()) } else { Err(FileGone::as_error()) }
+    }
+
     /// The one connection that writes, held for one transaction at a time. It is replaced where the last could not begin.
     pub(crate) async fn lock_writer(&self) -> Result<MutexGuard<'_, SqliteConnection>, sqlx::Error> {
         let mut writer = self.writer.lock().await;
+        self.ensure_in_place()?;
         if self.is_writer_broken.load(Ordering::Relaxed) {
             *writer = connect(&self.settings).await?;
             self.is_writer_broken.store(false, Ordering::Relaxed);
@@ -108,7 +120,8 @@ impl Sqlite {
     }
 
     pub(super) fn failed(&self, source: sqlx::Error) -> JournalError {
-        JournalError::caused(format!("the database {} failed", self.place()), source)
+        let fault = fault_of(&source);
+        JournalError::caused(format!("the database {} failed", self.place()), source).with_fault(fault)
     }
 
     fn session<'d>(&'d self, connection: MutexGuard<'d, SqliteConnection>) -> Session<'d> {

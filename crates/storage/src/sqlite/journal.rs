@@ -118,6 +118,10 @@ impl Journal for SqliteJournal {
         self.answer(async move { journal::last_seal(&mut *self.database.reader().await?).await })
     }
 
+    fn check_place(&self) -> Result<(), JournalError> {
+        self.database.ensure_in_place().map_err(|source| self.database.failed(source))
+    }
+
     fn usage<'a>(&'a self, query: &'a UsageQuery) -> BoxFuture<'a, Result<Vec<GroupUsage>, JournalError>> {
         self.answer(async move { journal::usage(query, &mut *self.database.slow_reader().await?).await })
     }

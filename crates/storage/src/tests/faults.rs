@@ -9,7 +9,7 @@ use std::time::Duration;
 use sqlx::{ConnectOptions, Connection, Row, SqliteConnection};
 
 use stint_ledger::conformance::{amounts, dispatched};
-use stint_ledger::{Journal, JournalEntry, Ledger, LedgerError};
+use stint_ledger::{DatabaseFault, Journal, JournalEntry, Ledger, LedgerError};
 use stint_types::tasks::Tasks;
 use stint_types::units::{Money, Timestamp, Tokens};
 
@@ -70,6 +70,7 @@ async fn on_a_full_disk_nothing_new_is_dispatched_and_settlements_wait_for_room(
     let late = running.pop().unwrap().wait_durable(Duration::from_millis(100)).await;
     assert!(!late.is_recorded(), "a running request gets an answer after a bounded time");
     assert!(ledger.stats().stalled && ledger.stats().failures > 0);
+    assert_eq!(ledger.stats().outage.unwrap().fault, Some(DatabaseFault::DiskFull));
     assert_eq!(reserve(&ledger, 10).dispatch().await, Err(LedgerError::Stalled));
     room(&database, i64::from(u32::MAX) - 1).await;
     for settling in running {
@@ -84,6 +85,48 @@ async fn on_a_full_disk_nothing_new_is_dispatched_and_settlements_wait_for_room(
     assert_eq!(journal.unresolved().await.unwrap(), []);
     assert_eq!(journal.balances().await.unwrap()[0].settled, settled);
     assert!(SqliteArchive::open(&path).await.unwrap().verify().await.unwrap().is_right());
+}
+
+#[tokio::test]
+async fn while_its_file_is_deleted_or_replaced_nothing_is_dispatched_and_it_goes_on_when_it_is_back() {
+    let folder = tempfile::tempdir().unwrap();
+    let (path, aside) = (folder.path().join("stint.db"), folder.path().join("aside.db"));
+    let database = Arc::new(patiently(async || Sqlite::open(&settings(&path)).await).await);
+    let tasks = Tasks::default();
+    let ledger = ledger(&tasks, SqliteJournal::new(database), Timestamp::now()).await;
+    let mut running = reserve(&ledger, 10);
+    running.dispatch().await.unwrap();
+    ledger.check_place();
+    assert!(!ledger.stats().stalled);
+    std::fs::rename(&path, &aside).unwrap();
+    let mut refused = reserve(&ledger, 10);
+    assert!(refused.dispatch().await.is_err(), "the first request finds it out");
+    drop(refused.void());
+    std::fs::write(&path, "").unwrap();
+    ledger.check_place();
+    let stats = ledger.stats();
+    assert!(stats.stalled, "another file is not it");
+    assert_eq!(stats.outage.unwrap().fault, Some(DatabaseFault::FileGone));
+    let running = running.settle(Money(3), Tokens(1), detail());
+    std::fs::rename(&aside, &path).unwrap();
+    assert!(running.wait_durable(PATIENCE).await.is_recorded(), "what ran is written when it is back");
+    ledger.check_place();
+    assert!(!ledger.stats().stalled && ledger.stats().outage.is_none());
+    let mut again = reserve(&ledger, 10);
+    again.dispatch().await.unwrap();
+    assert!(again.settle(Money(3), Tokens(1), detail()).wait_durable(PATIENCE).await.is_recorded());
+}
+
+#[tokio::test]
+async fn a_file_that_goes_while_nobody_asks_is_missed_all_the_same() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("stint.db");
+    let tasks = Tasks::default();
+    let ledger = ledger(&tasks, open(&path).await, Timestamp::now()).await;
+    std::fs::remove_file(&path).unwrap();
+    ledger.check_place();
+    assert!(ledger.stats().stalled);
+    assert_eq!(ledger.stats().outage.unwrap().fault, Some(DatabaseFault::FileGone));
 }
 
 /// CR-07: a file that is for reading only is refused at the start, not at the first request.

@@ -5,9 +5,9 @@
 //! side (the address, the model's name, the key, the upstream itself): see [`UpstreamError::log_reason`].
 
 mod classify;
+mod connect_error;
 mod upstream_error;
 
-use std::io;
 use std::time::Duration;
 
 use memchr::memmem;
@@ -36,11 +36,16 @@ pub(super) fn truncated() -> Failure {
 pub(super) fn of_transport(error: &TransportError) -> Failure {
     let class = match error.kind {
         TransportErrorKind::Broken => return broken(),
+        _ if connect_error::is_out_of_files(error) => {
+            let message = "the gateway has as many files open as it may, so the upstream could not be connected to: raise \
+                           the limit on open files (ulimit -n)";
+            return Failure::new(Fault::Gateway, message).unsent();
+        }
         TransportErrorKind::ConnectTimeout => {
             return Failure::new(Fault::Timeout, "the upstream could not be connected to in time").unsent();
         }
         TransportErrorKind::UnknownName => "its name is unknown",
-        TransportErrorKind::Connect => connect_error_class(error),
+        TransportErrorKind::Connect => connect_error::class(error),
     };
     Failure::new(Fault::Backend, format!("the upstream could not be connected to: {class}")).unsent()
 }
@@ -158,18 +163,6 @@ fn without_partial_secret(mut text: String, secret: &str) -> String {
         text.push('…');
     }
     text
-}
-
-fn connect_error_class(error: &TransportError) -> &'static str {
-    for cause in error.causes() {
-        match cause.downcast_ref::<io::Error>().map(io::Error::kind) {
-            Some(io::ErrorKind::ConnectionRefused) => return "connection refused",
-            Some(io::ErrorKind::HostUnreachable | io::ErrorKind::NetworkUnreachable) => return "no route",
-            Some(io::ErrorKind::InvalidData) => return "its certificate or TLS is not accepted",
-            _ => {}
-        }
-    }
-    "connection failed"
 }
 
 #[cfg(test)]
