@@ -15,6 +15,7 @@ mod input_tokens;
 mod item;
 mod listing;
 mod load_context;
+mod open_message;
 mod output;
 mod parse;
 mod parts;

@@ -9,8 +9,8 @@ use serde_json::{Map, Value, json};
 use crate::{BackendCall, Failure, GenerationEnd, GenerationPart, Piece, TagEdge, Thought, TokenUsage};
 use stint_types::catalog::EnforcementClass;
 use stint_types::chat::{
-    Budget, CacheTtl, ContentPart, EffortChange, EffortChanges, Message, Request, Role, SamplingOptions,
-    SignedThought, TaskBudget, ThoughtSigner, Tool, ToolCall,
+    AnswerNote, Budget, CacheTtl, ContentPart, EffortChange, EffortChanges, Message, Request, Role,
+    SamplingOptions, SignedThought, TaskBudget, ThoughtSigner, Tool, ToolCall,
 };
 use stint_types::units::Tokens;
 
@@ -86,6 +86,7 @@ fn piece(piece: &Piece) -> Value {
         Piece::End(GenerationEnd::ToolCalls) => json!({"end": "tool_calls"}),
         Piece::End(GenerationEnd::Filtered) => json!({"end": "filtered"}),
         Piece::Logprobs(entries) => json!({ "logprobs": entries }),
+        Piece::Note(AnswerNote::Refusal) => json!("refusal"),
     }
 }
 

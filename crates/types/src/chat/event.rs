@@ -48,6 +48,13 @@ pub fn is_complete_json(arguments: &str) -> bool {
     serde_json::from_str::<IgnoredAny>(arguments).is_ok()
 }
 
+/// What an upstream says of an answer besides its text.
+#[derive(Debug, Clone, PartialEq)]
+pub enum AnswerNote {
+    /// The text of the answer from here on is a refusal: the model declines, in its own words.
+    Refusal,
+}
+
 /// What happens to one choice, in order. An answer's end is reported after it is settled, by the request's task.
 #[derive(Debug, Clone, PartialEq)]
 pub enum ChoiceEvent {
@@ -59,6 +66,8 @@ pub enum ChoiceEvent {
     Answer(String),
     /// The chances of the answer's next tokens, in OpenAI's form; before their text.
     Logprobs(Vec<Value>),
+    /// What is said of the answer besides its text; where it concerns text, before that.
+    Note(AnswerNote),
     /// More of a tool call.
     ToolCall(ToolCallDelta),
 }

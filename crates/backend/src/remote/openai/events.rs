@@ -5,6 +5,7 @@ use std::collections::VecDeque;
 use serde_json::Value;
 
 use crate::remote::refusal;
+use crate::remote::uncounted::refusal_begins;
 use crate::{BackendCall, Failure, Fault, GenerationEnd, GenerationPart, Piece, TagEdge};
 use stint_prompt::tags::{Splitter, TaggedSpan};
 use stint_types::chat::{ThoughtSigner, ToolCallDelta};
@@ -38,6 +39,8 @@ pub(super) struct OpenAiChatReader {
     /// True once it is told what the model runs in.
     fingerprint: bool,
     details: Option<(ThoughtSigner, ReasoningDetails)>,
+    /// True once the model declines.
+    refuses: bool,
     /// The chances of tokens whose text was not shown yet; nothing if nobody asked for them.
     logprobs: Option<Vec<Value>>,
     /// The pieces of the chunk that is read: empty between two, and kept for its room.
@@ -76,6 +79,7 @@ impl OpenAiChatReader {
             call: None,
             fingerprint: false,
             details: keeps.then(|| (settings.maker(), ReasoningDetails::default())),
+            refuses: false,
             logprobs: call.request.logprobs.map(|_| Vec::new()),
             new: VecDeque::new(),
         }
@@ -98,6 +102,7 @@ impl OpenAiChatReader {
         }
         self.content(&delta.content, pieces);
         if let Some(text) = delta.refusal.filter(|text| !text.is_empty()) {
+            pieces.extend(refusal_begins(&mut self.refuses));
             pieces.push_back(answer(text));
         }
         for call in delta.tool_calls.into_iter().flatten() {

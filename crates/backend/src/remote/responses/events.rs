@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, VecDeque};
 use serde_json::Value;
 
 use crate::remote::refusal;
-use crate::remote::uncounted::{answer, stop};
+use crate::remote::uncounted::{answer, refusal_begins, stop};
 use crate::{Failure, Fault, GenerationEnd, Piece, TokenUsage};
 use stint_types::chat::{ThoughtSigner, ToolCallDelta};
 use stint_types::units::Tokens;
@@ -21,6 +21,8 @@ pub(super) struct OpenAiResponsesReader {
     calls: BTreeMap<u64, StreamedCall>,
     /// How many characters of text the answer has so far.
     letters: usize,
+    /// True once the model declines.
+    refuses: bool,
 }
 
 /// A call that has begun.
@@ -33,7 +35,7 @@ struct StreamedCall {
 
 impl OpenAiResponsesReader {
     pub(super) fn new(maker: ThoughtSigner) -> OpenAiResponsesReader {
-        OpenAiResponsesReader { maker, calls: BTreeMap::new(), letters: 0 }
+        OpenAiResponsesReader { maker, calls: BTreeMap::new(), letters: 0, refuses: false }
     }
 
     /// An item begins: of interest is a call, with its name.
@@ -106,7 +108,11 @@ impl crate::remote::EventReader for OpenAiResponsesReader {
         match text(&event, "type") {
             "response.output_item.added" => self.start_item(place, &event["item"], pieces),
             "response.output_item.done" => self.finish_item(place, &event["item"], pieces),
-            "response.output_text.delta" | "response.refusal.delta" => self.answer(delta, pieces),
+            "response.output_text.delta" => self.answer(delta, pieces),
+            "response.refusal.delta" if !delta.is_empty() => {
+                pieces.extend(refusal_begins(&mut self.refuses));
+                self.answer(delta, pieces);
+            }
             "response.function_call_arguments.delta" => self.arguments(place, delta, pieces),
             "response.reasoning_summary_part.added" if event["summary_index"].as_u64() > Some(0) => {
                 pieces.push_back(Piece::Summary("\n\n".to_owned()));
