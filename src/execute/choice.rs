@@ -64,6 +64,7 @@ impl EventSize for ChoiceEvent {
             ChoiceEvent::Signed(thought) => thought.block.len(),
             ChoiceEvent::Logprobs(entries) => entries.iter().map(value_bytes).sum(),
             ChoiceEvent::Note(AnswerNote::Refusal) => 0,
+            ChoiceEvent::Note(AnswerNote::Phase(word)) => word.len(),
             ChoiceEvent::ToolCall(call) => {
                 let named = [&call.id, &call.name].map(|text| text.as_ref().map_or(0, String::len));
                 call.arguments.len() + named.iter().sum::<usize>()

@@ -112,3 +112,45 @@ async fn a_refusal_that_is_sent_back_is_what_the_model_said() {
     let sent = rig.upstream.log()[0].body.clone();
     assert_eq!(sent["messages"][1]["content"], "I cannot help.", "{sent}");
 }
+
+/// The phases and texts of the messages among some items.
+fn phases(items: &Value) -> Vec<(&str, Option<&str>)> {
+    let messages = items.as_array().unwrap().iter().filter(|item| item["role"] == "assistant");
+    let text = messages.map(|item| {
+        let text = item["content"].as_str().or(item["content"][0]["text"].as_str());
+        (text.unwrap(), item["phase"].as_str())
+    });
+    text.collect()
+}
+
+#[tokio::test]
+async fn what_a_message_is_for_is_told_and_goes_back_with_it() {
+    let message = |at: u64, phase: &str| {
+        let item = json!({ "type": "message", "role": "assistant", "content": [], "phase": phase });
+        json!({ "type": "response.output_item.added", "output_index": at, "item": item })
+    };
+    let text = |at: u64, text: &str| json!({ "type": "response.output_text.delta", "output_index": at, "delta": text });
+    let said =
+        [message(0, "commentary"), text(0, "I look."), message(1, "final_answer"), text(1, "It is 3.")];
+    let (world, upstream) = behind_responses(&said).await;
+    let expected = [("I look.", Some("commentary")), ("It is 3.", Some("final_answer"))];
+
+    let first = ask(&world, APIS[1], false).await.good();
+    assert_eq!(phases(&first["output"]), expected);
+    let streamed = ask(&world, APIS[1], true).await.chunks().all;
+    for kind in ["response.output_item.added", "response.output_item.done"] {
+        let told: Vec<&str> =
+            events(&streamed, kind).iter().filter_map(|event| event["item"]["phase"].as_str()).collect();
+        assert_eq!(told, ["commentary", "final_answer"], "{kind}");
+    }
+
+    let goes_on = json!({ "model": "m", "previous_response_id": first["id"], "input": "and then?" });
+    world.post("/v1/responses", "sk-key", &goes_on).await.good();
+    let mut items = question("input", false)["input"].take();
+    items.as_array_mut().unwrap().extend(first["output"].as_array().unwrap().iter().cloned());
+    items.as_array_mut().unwrap().push(json!({ "role": "user", "content": "and then?" }));
+    world.post("/v1/responses", "sk-key", &json!({ "model": "m", "input": items })).await.good();
+    for exchange in &upstream.log()[2..] {
+        assert_eq!(phases(&exchange.body["input"]), expected, "{}", exchange.body);
+    }
+}

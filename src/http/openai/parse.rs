@@ -265,6 +265,7 @@ fn message(path: &str, value: Value) -> Result<Message, ApiError> {
             _ => fields.text("tool_call_id")?,
         },
         name: fields.text("name")?,
+        phases: Vec::new(),
     };
     fields.finish()?;
     Ok(message)

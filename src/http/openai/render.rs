@@ -86,6 +86,8 @@ fn message(choice: CollectedChoice, options: OpenAiRenderOptions) -> (ChatMessag
             ChoiceEvent::Thought(text) if thought.is_empty() => thought = text,
             ChoiceEvent::Thought(text) => thought += &text,
             ChoiceEvent::Note(AnswerNote::Refusal) => refusal = Some(String::new()),
+            // Chat completions have one message, and no place for this.
+            ChoiceEvent::Note(AnswerNote::Phase(_)) => {}
             ChoiceEvent::Answer(text) => {
                 let so_far = refusal.as_mut().unwrap_or(&mut answer);
                 if so_far.is_empty() { *so_far = text } else { *so_far += &text }

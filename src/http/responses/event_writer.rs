@@ -37,6 +37,8 @@ pub(super) struct EventWriter {
     waiting: BTreeMap<u32, ToolCallDelta>,
     /// True once the model declines.
     refuses: bool,
+    /// What the messages from here on are for, where their model says so.
+    phase: Option<Box<str>>,
 }
 
 impl EventWriter {
@@ -51,6 +53,7 @@ impl EventWriter {
             logprobs: Vec::new(),
             waiting: BTreeMap::new(),
             refuses: false,
+            phase: None,
         }
     }
 
@@ -77,6 +80,7 @@ impl EventWriter {
                 self.refuses = true;
                 String::new()
             }
+            ChoiceEvent::Note(AnswerNote::Phase(word)) => self.begin_phase(word),
             ChoiceEvent::ToolCall(piece) => self.call(piece),
             ChoiceEvent::Logprobs(entries) => {
                 self.logprobs.extend(entries);
@@ -165,9 +169,15 @@ impl EventWriter {
         opened + &self.part(name, members)
     }
 
+    /// Another message begins; the summary of a compaction is one whatever it is made of.
+    fn begin_phase(&mut self, word: Box<str>) -> String {
+        self.phase = Some(word);
+        if matches!(self.open, Some(OpenItem::Message(_))) { self.close("completed") } else { String::new() }
+    }
+
     fn begin_message(&mut self) -> String {
         let closed = self.close("completed");
-        let message = OpenMessage::new(self.refuses);
+        let message = OpenMessage::new(self.refuses, self.phase.clone());
         let (item, part) = (message.empty_item(&self.id("msg")), message.part());
         let opened = self.open(OpenItem::Message(message), item, true);
         closed + &opened + &self.part("response.content_part.added", json!({ "part": part }))

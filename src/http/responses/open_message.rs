@@ -7,6 +7,8 @@ use serde_json::{Value, json};
 pub(super) struct OpenMessage {
     /// True if it declines to answer.
     pub(super) refuses: bool,
+    /// What it is for, where its model says so.
+    phase: Option<Box<str>>,
     text: String,
     /// The chances of its tokens.
     logprobs: Vec<Value>,
@@ -14,13 +16,18 @@ pub(super) struct OpenMessage {
 
 impl OpenMessage {
     /// One of which nothing was said yet.
-    pub(super) fn new(refuses: bool) -> OpenMessage {
-        OpenMessage { refuses, ..OpenMessage::default() }
+    pub(super) fn new(refuses: bool, phase: Option<Box<str>>) -> OpenMessage {
+        OpenMessage { refuses, phase, ..OpenMessage::default() }
     }
 
     /// The item as it is when it is opened, without a part.
     pub(super) fn empty_item(&self, id: &str) -> Value {
-        json!({ "id": id, "type": "message", "role": "assistant", "status": "completed", "content": [] })
+        let mut item =
+            json!({ "id": id, "type": "message", "role": "assistant", "status": "completed", "content": [] });
+        if let Some(phase) = &self.phase {
+            item["phase"] = (**phase).into();
+        }
+        item
     }
 
     /// The item with its part.

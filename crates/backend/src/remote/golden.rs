@@ -10,7 +10,7 @@ use crate::{BackendCall, Failure, GenerationEnd, GenerationPart, Piece, TagEdge,
 use stint_types::catalog::EnforcementClass;
 use stint_types::chat::{
     AnswerNote, Budget, CacheTtl, ContentPart, EffortChange, EffortChanges, Message, Request, Role,
-    SamplingOptions, SignedThought, TaskBudget, ThoughtSigner, Tool, ToolCall,
+    SamplingOptions, SignedThought, TaskBudget, ThoughtSigner, Tool, ToolCall, TurnPhase,
 };
 use stint_types::units::Tokens;
 
@@ -87,6 +87,7 @@ fn piece(piece: &Piece) -> Value {
         Piece::End(GenerationEnd::Filtered) => json!({"end": "filtered"}),
         Piece::Logprobs(entries) => json!({ "logprobs": entries }),
         Piece::Note(AnswerNote::Refusal) => json!("refusal"),
+        Piece::Note(AnswerNote::Phase(word)) => json!({ "phase": word }),
     }
 }
 
@@ -226,6 +227,11 @@ fn signed(value: &Value) -> SignedThought {
     SignedThought { signer: maker(text("model")), block: text("block").into() }
 }
 
+fn phase(value: &Value) -> TurnPhase {
+    let letters_before = usize::try_from(value["letters_before"].as_u64().unwrap()).unwrap();
+    TurnPhase { letters_before, word: value["word"].as_str().map(Into::into) }
+}
+
 fn message(value: &Value) -> Message {
     let text = |name: &str| value[name].as_str().map(str::to_owned);
     let role = match value["role"].as_str().unwrap() {
@@ -255,5 +261,6 @@ fn message(value: &Value) -> Message {
         tool_calls: calls.collect(),
         tool_call_id: text("tool_call_id"),
         name: text("name"),
+        phases: list(&value["phases"]).map(phase).collect(),
     }
 }

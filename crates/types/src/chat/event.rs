@@ -53,6 +53,8 @@ pub fn is_complete_json(arguments: &str) -> bool {
 pub enum AnswerNote {
     /// The text of the answer from here on is a refusal: the model declines, in its own words.
     Refusal,
+    /// Another message of the answer begins, which is for this: OpenAI's `commentary` or `final_answer`.
+    Phase(Box<str>),
 }
 
 /// What happens to one choice, in order. An answer's end is reported after it is settled, by the request's task.

@@ -22,7 +22,7 @@ pub use episode::{EpisodeLimits, EpisodeRaise};
 pub use event::{AnswerNote, ChoiceEvent, FinishReason, ToolCallDelta, is_complete_json};
 pub use member_phase::MemberPhase;
 pub use message::{
-    CacheTtl, ContentPart, Message, Role, SignedThought, SigningDomain, ThoughtSigner, ToolCall,
+    CacheTtl, ContentPart, Message, Role, SignedThought, SigningDomain, ThoughtSigner, ToolCall, TurnPhase,
 };
 pub use raw_prompt::RawPrompt;
 pub use request::{CompletionKind, Request, SamplingOptions, Tool};

@@ -7,7 +7,7 @@ use serde_json::Value;
 use crate::remote::refusal;
 use crate::remote::uncounted::{answer, refusal_begins, stop};
 use crate::{Failure, Fault, GenerationEnd, Piece, TokenUsage};
-use stint_types::chat::{ThoughtSigner, ToolCallDelta};
+use stint_types::chat::{AnswerNote, ThoughtSigner, ToolCallDelta};
 use stint_types::units::Tokens;
 
 use super::reasoning::Reasoning;
@@ -23,6 +23,8 @@ pub(super) struct OpenAiResponsesReader {
     letters: usize,
     /// True once the model declines.
     refuses: bool,
+    /// What the message that has begun is for, until its text comes.
+    phase: Option<Box<str>>,
 }
 
 /// A call that has begun.
@@ -35,11 +37,14 @@ struct StreamedCall {
 
 impl OpenAiResponsesReader {
     pub(super) fn new(maker: ThoughtSigner) -> OpenAiResponsesReader {
-        OpenAiResponsesReader { maker, calls: BTreeMap::new(), letters: 0, refuses: false }
+        OpenAiResponsesReader { maker, calls: BTreeMap::new(), letters: 0, refuses: false, phase: None }
     }
 
-    /// An item begins: of interest is a call, with its name.
+    /// An item begins: of interest is what a message is for, and a call, with its name.
     fn start_item(&mut self, place: u64, item: &Value, pieces: &mut VecDeque<Piece>) {
+        if item["type"] == "message" {
+            self.phase = item["phase"].as_str().map(Into::into);
+        }
         if item["type"] != "function_call" || self.calls.contains_key(&place) {
             return;
         }
@@ -82,6 +87,7 @@ impl OpenAiResponsesReader {
 
     fn answer(&mut self, more: &str, pieces: &mut VecDeque<Piece>) {
         if !more.is_empty() {
+            pieces.extend(self.phase.take().map(AnswerNote::Phase).map(Piece::Note));
             self.letters += more.chars().count();
             pieces.push_back(answer(more));
         }
