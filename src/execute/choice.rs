@@ -65,6 +65,7 @@ impl EventSize for ChoiceEvent {
             ChoiceEvent::Logprobs(entries) => entries.iter().map(value_bytes).sum(),
             ChoiceEvent::Note(AnswerNote::Refusal) => 0,
             ChoiceEvent::Note(AnswerNote::Phase(word)) => word.len(),
+            ChoiceEvent::Note(AnswerNote::Annotation(source)) => value_bytes(source),
             ChoiceEvent::ToolCall(call) => {
                 let named = [&call.id, &call.name].map(|text| text.as_ref().map_or(0, String::len));
                 call.arguments.len() + named.iter().sum::<usize>()

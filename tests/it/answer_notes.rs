@@ -154,3 +154,61 @@ async fn what_a_message_is_for_is_told_and_goes_back_with_it() {
         assert_eq!(phases(&exchange.body["input"]), expected, "{}", exchange.body);
     }
 }
+
+/// Two sources, of each of two texts of 5 characters.
+async fn check_sources(world: &World, messages: usize) {
+    let nested = |start: u64| {
+        let cited = json!({ "url": "https://a", "title": "A", "start_index": start, "end_index": start + 4 });
+        json!({ "type": "url_citation", "url_citation": cited })
+    };
+    let chat = ask(world, APIS[0], false).await.good();
+    assert_eq!(chat["choices"][0]["message"]["content"], "Rain.Wind.");
+    assert_eq!(chat["choices"][0]["message"]["annotations"], json!([nested(0), nested(5)]));
+    let streamed = ask(world, APIS[0], true).await.chunks().all;
+    let told = streamed.iter().filter_map(|chunk| chunk["choices"][0]["delta"]["annotations"].as_array());
+    assert_eq!(told.flatten().cloned().collect::<Vec<Value>>(), [nested(0), nested(5)]);
+
+    let flat = |start: u64| json!({ "type": "url_citation", "url": "https://a", "title": "A", "start_index": start, "end_index": start + 4 });
+    let expected = if messages == 1 { vec![flat(0), flat(5)] } else { vec![flat(0), flat(0)] };
+    let response = ask(world, APIS[1], false).await.good();
+    let items = || response["output"].as_array().unwrap().iter().filter(|item| item["type"] == "message");
+    let told = items().filter_map(|item| item["content"][0]["annotations"].as_array()).flatten();
+    assert_eq!((items().count(), told.cloned().collect::<Vec<Value>>()), (messages, expected.clone()));
+    let streamed = ask(world, APIS[1], true).await.chunks().all;
+    let told = events(&streamed, "response.output_text.annotation.added");
+    let told: Vec<Value> = told.into_iter().map(|event| event["annotation"].clone()).collect();
+    assert_eq!(told, expected);
+    ask(world, APIS[2], false).await.good();
+}
+
+#[tokio::test]
+async fn the_sources_of_an_answer_are_told() {
+    let source = |start: u64| {
+        let cited = json!({ "url": "https://a", "title": "A", "start_index": start, "end_index": start + 4 });
+        json!({ "annotations": [{ "type": "url_citation", "url_citation": cited }] })
+    };
+    let said = [json!({ "content": "Rain." }), source(0), json!({ "content": "Wind." }), source(5)];
+    let rig = Rig::new(vec![deltas(&said)]).await;
+    check_sources(&rig.world, 1).await;
+
+    let message = |at: u64, phase: &str| {
+        let item = json!({ "type": "message", "role": "assistant", "content": [], "phase": phase });
+        json!({ "type": "response.output_item.added", "output_index": at, "item": item })
+    };
+    let text = |at: u64, text: &str| json!({ "type": "response.output_text.delta", "output_index": at, "delta": text });
+    let cites = |at: u64| {
+        let annotation = json!({
+            "type": "url_citation", "url": "https://a", "title": "A", "start_index": 0, "end_index": 4 });
+        json!({ "type": "response.output_text.annotation.added", "output_index": at, "annotation": annotation })
+    };
+    let said = [
+        message(0, "commentary"),
+        text(0, "Rain."),
+        cites(0),
+        message(1, "final_answer"),
+        text(1, "Wind."),
+        cites(1),
+    ];
+    let (world, _upstream) = behind_responses(&said).await;
+    check_sources(&world, 2).await;
+}

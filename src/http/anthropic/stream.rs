@@ -80,7 +80,8 @@ impl AnthropicStreamWriter {
                 self.refuses = true;
                 String::new()
             }
-            ChoiceEvent::Logprobs(_) | ChoiceEvent::Note(AnswerNote::Phase(_)) => String::new(),
+            ChoiceEvent::Logprobs(_)
+            | ChoiceEvent::Note(AnswerNote::Phase(_) | AnswerNote::Annotation(_)) => String::new(),
             ChoiceEvent::Thought(text) => {
                 let opened = self.open(AnthropicOpenBlock::Thinking, || blocks::thinking("", ""));
                 opened + &self.delta(&json!({ "type": "thinking_delta", "thinking": text }))

@@ -43,6 +43,9 @@ struct ChatMessage {
     content: Option<String>,
     /// What the model says in place of an answer that it declines to give.
     refusal: Option<String>,
+    /// The sources of the content.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    annotations: Vec<Value>,
     /// The thought once more, under another name, where that is wanted.
     #[serde(skip_serializing_if = "Option::is_none")]
     reasoning: Option<String>,
@@ -80,12 +83,13 @@ struct CompletionDetails {
 fn message(choice: CollectedChoice, options: OpenAiRenderOptions) -> (ChatMessage, Value) {
     let mut logprobs = Value::Null;
     let (mut thought, mut answer, mut refusal) = (String::new(), String::new(), None);
-    let (mut tool_calls, mut reasoning_details) = (Vec::new(), Vec::new());
+    let (mut tool_calls, mut reasoning_details, mut annotations) = (Vec::new(), Vec::new(), Vec::new());
     for event in choice.into_events() {
         match event {
             ChoiceEvent::Thought(text) if thought.is_empty() => thought = text,
             ChoiceEvent::Thought(text) => thought += &text,
             ChoiceEvent::Note(AnswerNote::Refusal) => refusal = Some(String::new()),
+            ChoiceEvent::Note(AnswerNote::Annotation(source)) => annotations.push(source),
             // Chat completions have one message, and no place for this.
             ChoiceEvent::Note(AnswerNote::Phase(_)) => {}
             ChoiceEvent::Answer(text) => {
@@ -110,6 +114,7 @@ fn message(choice: CollectedChoice, options: OpenAiRenderOptions) -> (ChatMessag
         role: "assistant",
         content: (!is_silent).then_some(answer),
         refusal,
+        annotations,
         reasoning: reasoning_content.clone().filter(|_| options.mirror),
         reasoning_content,
         reasoning_details,

@@ -145,6 +145,11 @@ impl OpenAiStreamWriter {
                 Some(ChunkDelta { refusal: Some(text), ..delta })
             }
             ChoiceEvent::Answer(text) => Some(ChunkDelta { content: Some(text), ..delta }),
+            ChoiceEvent::Note(AnswerNote::Annotation(source))
+                if self.options.kind == CompletionFormat::Chat =>
+            {
+                Some(ChunkDelta { annotations: Some([source]), ..delta })
+            }
             ChoiceEvent::Logprobs(_) | ChoiceEvent::Note(_) => None,
             ChoiceEvent::Thought(_) | ChoiceEvent::Signed(_) if !self.options.thoughts => None,
             ChoiceEvent::ToolCall(_) if self.options.kind == CompletionFormat::Text => None,

@@ -37,6 +37,10 @@ pub(super) struct EventWriter {
     waiting: BTreeMap<u32, ToolCallDelta>,
     /// True once the model declines.
     refuses: bool,
+    /// How many characters of the answer are in messages that are closed.
+    letters: usize,
+    /// Sources whose text has not come.
+    sources: Vec<Value>,
     /// What the messages from here on are for, where their model says so.
     phase: Option<Box<str>>,
 }
@@ -53,6 +57,8 @@ impl EventWriter {
             logprobs: Vec::new(),
             waiting: BTreeMap::new(),
             refuses: false,
+            letters: 0,
+            sources: Vec::new(),
             phase: None,
         }
     }
@@ -79,6 +85,10 @@ impl EventWriter {
             ChoiceEvent::Note(AnswerNote::Refusal) => {
                 self.refuses = true;
                 String::new()
+            }
+            ChoiceEvent::Note(AnswerNote::Annotation(source)) => {
+                self.sources.push(source);
+                self.annotate()
             }
             ChoiceEvent::Note(AnswerNote::Phase(word)) => self.begin_phase(word),
             ChoiceEvent::ToolCall(piece) => self.call(piece),
@@ -166,7 +176,15 @@ impl EventWriter {
         let logprobs = std::mem::take(&mut self.logprobs);
         let Some(OpenItem::Message(message)) = &mut self.open else { return opened };
         let (name, members) = message.push(text, &logprobs);
-        opened + &self.part(name, members)
+        opened + &self.part(name, members) + &self.annotate()
+    }
+
+    /// Tells the sources of the open message that have come.
+    fn annotate(&mut self) -> String {
+        let Some(OpenItem::Message(message)) = &mut self.open else { return String::new() };
+        let told: Vec<Value> =
+            self.sources.drain(..).filter_map(|source| message.annotate(&source)).collect();
+        told.into_iter().map(|it| self.part("response.output_text.annotation.added", it)).collect()
     }
 
     /// Another message begins; the summary of a compaction is one whatever it is made of.
@@ -177,7 +195,7 @@ impl EventWriter {
 
     fn begin_message(&mut self) -> String {
         let closed = self.close("completed");
-        let message = OpenMessage::new(self.refuses, self.phase.clone());
+        let message = OpenMessage::new(self.refuses, self.phase.clone(), self.letters);
         let (item, part) = (message.empty_item(&self.id("msg")), message.part());
         let opened = self.open(OpenItem::Message(message), item, true);
         closed + &opened + &self.part("response.content_part.added", json!({ "part": part }))
@@ -284,6 +302,7 @@ impl EventWriter {
     }
 
     fn close_message(&mut self, mut message: OpenMessage, status: &str) -> String {
+        self.letters = message.letters();
         let (name, members) = message.finish(&std::mem::take(&mut self.logprobs));
         let done = self.part(name, members);
         let part = self.part("response.content_part.done", json!({ "part": message.part() }));

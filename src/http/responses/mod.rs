@@ -1,5 +1,6 @@
 //! OpenAI's Responses: items in, items out, stored responses, and the conversations that they continue.
 
+mod annotations;
 mod arguments;
 mod budget;
 mod choice;

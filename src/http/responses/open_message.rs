@@ -2,6 +2,8 @@
 
 use serde_json::{Value, json};
 
+use super::annotations;
+
 /// A message so far.
 #[derive(Debug, Clone, Default)]
 pub(super) struct OpenMessage {
@@ -12,12 +14,15 @@ pub(super) struct OpenMessage {
     text: String,
     /// The chances of its tokens.
     logprobs: Vec<Value>,
+    /// How many characters of the answer came before it.
+    letters_before: usize,
+    annotations: Vec<Value>,
 }
 
 impl OpenMessage {
     /// One of which nothing was said yet.
-    pub(super) fn new(refuses: bool, phase: Option<Box<str>>) -> OpenMessage {
-        OpenMessage { refuses, phase, ..OpenMessage::default() }
+    pub(super) fn new(refuses: bool, phase: Option<Box<str>>, letters_before: usize) -> OpenMessage {
+        OpenMessage { refuses, phase, letters_before, ..OpenMessage::default() }
     }
 
     /// The item as it is when it is opened, without a part.
@@ -42,7 +47,7 @@ impl OpenMessage {
         if self.refuses {
             json!({ "type": "refusal", "refusal": self.text })
         } else {
-            json!({ "type": "output_text", "text": self.text, "annotations": [], "logprobs": self.logprobs })
+            json!({ "type": "output_text", "text": self.text, "annotations": self.annotations, "logprobs": self.logprobs })
         }
     }
 
@@ -63,5 +68,21 @@ impl OpenMessage {
         }
         self.logprobs.extend_from_slice(logprobs);
         ("response.output_text.done", json!({ "text": self.text, "logprobs": self.logprobs }))
+    }
+
+    /// How many characters of the answer came up to here.
+    pub(super) fn letters(&self) -> usize {
+        self.letters_before + self.text.chars().count()
+    }
+
+    /// Adds a source of the text, in the form of chat completions: the members of the event that tells it. Nothing for what
+    /// is none here.
+    pub(super) fn annotate(&mut self, source: &Value) -> Option<Value> {
+        let place =
+            if self.refuses { None } else { annotations::flat(source, self.letters_before, &self.text) };
+        let annotation = place?;
+        let index = self.annotations.len();
+        self.annotations.push(annotation.clone());
+        Some(json!({ "annotation_index": index, "annotation": annotation }))
     }
 }

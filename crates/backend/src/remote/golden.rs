@@ -88,6 +88,7 @@ fn piece(piece: &Piece) -> Value {
         Piece::Logprobs(entries) => json!({ "logprobs": entries }),
         Piece::Note(AnswerNote::Refusal) => json!("refusal"),
         Piece::Note(AnswerNote::Phase(word)) => json!({ "phase": word }),
+        Piece::Note(AnswerNote::Annotation(source)) => json!({ "annotation": source }),
     }
 }
 

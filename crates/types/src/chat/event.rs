@@ -55,6 +55,8 @@ pub enum AnswerNote {
     Refusal,
     /// Another message of the answer begins, which is for this: OpenAI's `commentary` or `final_answer`.
     Phase(Box<str>),
+    /// A source of the text, as chat completions have it in `annotations`. Its places count characters of all of the answer.
+    Annotation(Value),
 }
 
 /// What happens to one choice, in order. An answer's end is reported after it is settled, by the request's task.

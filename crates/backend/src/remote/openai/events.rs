@@ -8,7 +8,7 @@ use crate::remote::refusal;
 use crate::remote::uncounted::refusal_begins;
 use crate::{BackendCall, Failure, Fault, GenerationEnd, GenerationPart, Piece, TagEdge};
 use stint_prompt::tags::{Splitter, TaggedSpan};
-use stint_types::chat::{ThoughtSigner, ToolCallDelta};
+use stint_types::chat::{AnswerNote, ThoughtSigner, ToolCallDelta};
 use stint_types::units::Tokens;
 
 use super::chunk::{OpenAiCallDelta, OpenAiChunk, OpenAiChunkChoice, finish_reason, stop};
@@ -104,6 +104,10 @@ impl OpenAiChatReader {
         if let Some(text) = delta.refusal.filter(|text| !text.is_empty()) {
             pieces.extend(refusal_begins(&mut self.refuses));
             pieces.push_back(answer(text));
+        }
+        if let Value::Array(sources) = delta.annotations.take() {
+            let sources = sources.into_iter().filter(Value::is_object);
+            pieces.extend(sources.map(AnswerNote::Annotation).map(Piece::Note));
         }
         for call in delta.tool_calls.into_iter().flatten() {
             pieces.push_back(Piece::ToolCall(self.tool_call(call)?));

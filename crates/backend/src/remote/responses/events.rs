@@ -11,6 +11,7 @@ use stint_types::chat::{AnswerNote, ThoughtSigner, ToolCallDelta};
 use stint_types::units::Tokens;
 
 use super::reasoning::Reasoning;
+use super::sources::MessageSources;
 
 /// Reads one stream of events.
 #[derive(Debug)]
@@ -25,6 +26,8 @@ pub(super) struct OpenAiResponsesReader {
     refuses: bool,
     /// What the message that has begun is for, until its text comes.
     phase: Option<Box<str>>,
+    /// And its sources.
+    sources: MessageSources,
 }
 
 /// A call that has begun.
@@ -37,13 +40,21 @@ struct StreamedCall {
 
 impl OpenAiResponsesReader {
     pub(super) fn new(maker: ThoughtSigner) -> OpenAiResponsesReader {
-        OpenAiResponsesReader { maker, calls: BTreeMap::new(), letters: 0, refuses: false, phase: None }
+        OpenAiResponsesReader {
+            maker,
+            calls: BTreeMap::new(),
+            letters: 0,
+            refuses: false,
+            phase: None,
+            sources: MessageSources::default(),
+        }
     }
 
     /// An item begins: of interest is what a message is for, and a call, with its name.
     fn start_item(&mut self, place: u64, item: &Value, pieces: &mut VecDeque<Piece>) {
         if item["type"] == "message" {
             self.phase = item["phase"].as_str().map(Into::into);
+            self.sources = MessageSources::after(self.letters);
         }
         if item["type"] != "function_call" || self.calls.contains_key(&place) {
             return;
@@ -81,6 +92,7 @@ impl OpenAiResponsesReader {
                 let reasoning = Reasoning { after_text, after_letters, after_calls, item: item.clone() };
                 pieces.extend(reasoning.signed(&self.maker).map(Piece::Signed));
             }
+            ("message", Some(_)) => pieces.extend(self.sources.of_whole(item)),
             _ => {}
         }
     }
@@ -115,6 +127,10 @@ impl crate::remote::EventReader for OpenAiResponsesReader {
             "response.output_item.added" => self.start_item(place, &event["item"], pieces),
             "response.output_item.done" => self.finish_item(place, &event["item"], pieces),
             "response.output_text.delta" => self.answer(delta, pieces),
+            "response.content_part.added" => self.sources.begin_part(self.letters),
+            "response.output_text.annotation.added" => {
+                pieces.extend(self.sources.note(&event["annotation"]));
+            }
             "response.refusal.delta" if !delta.is_empty() => {
                 pieces.extend(refusal_begins(&mut self.refuses));
                 self.answer(delta, pieces);
