@@ -7,7 +7,7 @@ use serde_json::Value;
 use tokio::time::Instant;
 
 use stint_backend::{Backend, Failure};
-use stint_types::chat::{ChoiceEvent, Request};
+use stint_types::chat::{AnswerNote, ChoiceEvent, Request};
 
 use super::event_channel::EventSize;
 
@@ -63,6 +63,9 @@ impl EventSize for ChoiceEvent {
             ChoiceEvent::Thought(text) | ChoiceEvent::Answer(text) => text.len(),
             ChoiceEvent::Signed(thought) => thought.block.len(),
             ChoiceEvent::Logprobs(entries) => entries.iter().map(value_bytes).sum(),
+            ChoiceEvent::Note(AnswerNote::Refusal) => 0,
+            ChoiceEvent::Note(AnswerNote::Phase(word)) => word.len(),
+            ChoiceEvent::Note(AnswerNote::Annotation(source)) => value_bytes(source),
             ChoiceEvent::ToolCall(call) => {
                 let named = [&call.id, &call.name].map(|text| text.as_ref().map_or(0, String::len));
                 call.arguments.len() + named.iter().sum::<usize>()

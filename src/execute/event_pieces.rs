@@ -25,7 +25,7 @@ fn text_of(event: &ChoiceEvent) -> Option<&str> {
     match event {
         ChoiceEvent::Thought(text) | ChoiceEvent::Answer(text) => Some(text),
         ChoiceEvent::ToolCall(call) => Some(&call.arguments),
-        ChoiceEvent::Signed(_) | ChoiceEvent::Logprobs(_) => None,
+        ChoiceEvent::Signed(_) | ChoiceEvent::Logprobs(_) | ChoiceEvent::Note(_) => None,
     }
 }
 
@@ -40,7 +40,7 @@ fn cut(event: &mut ChoiceEvent, from: usize, end: usize) -> Option<ChoiceEvent> 
             let (id, name) = (call.id.take(), call.name.take());
             Some(ChoiceEvent::ToolCall(ToolCallDelta { index: call.index, id, name, arguments }))
         }
-        ChoiceEvent::Signed(_) | ChoiceEvent::Logprobs(_) => None,
+        ChoiceEvent::Signed(_) | ChoiceEvent::Logprobs(_) | ChoiceEvent::Note(_) => None,
     }
 }
 

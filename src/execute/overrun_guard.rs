@@ -136,6 +136,7 @@ impl OverrunGuard {
             | Piece::ThoughtsDropped(_)
             | Piece::Fingerprint(_)
             | Piece::Logprobs(_)
+            | Piece::Note(_)
             | Piece::End(_) => {}
         }
     }

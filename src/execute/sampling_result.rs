@@ -119,6 +119,7 @@ pub fn answer_text(events: &[ChoiceEvent]) -> String {
         ChoiceEvent::Thought(_)
         | ChoiceEvent::Signed(_)
         | ChoiceEvent::Logprobs(_)
+        | ChoiceEvent::Note(_)
         | ChoiceEvent::ToolCall(_) => None,
     });
     texts.collect()

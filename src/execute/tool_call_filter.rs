@@ -142,7 +142,10 @@ impl ToolCallFilter {
 impl VisibleReply {
     fn record(&mut self, event: &ChoiceEvent) {
         match event {
-            ChoiceEvent::Thought(_) | ChoiceEvent::Signed(_) | ChoiceEvent::Logprobs(_) => {}
+            ChoiceEvent::Thought(_)
+            | ChoiceEvent::Signed(_)
+            | ChoiceEvent::Logprobs(_)
+            | ChoiceEvent::Note(_) => {}
             ChoiceEvent::Answer(text) => self.text.push_str(text),
             ChoiceEvent::ToolCall(delta) => {
                 let known = self.calls.iter_mut().find(|(index, _)| *index == delta.index);

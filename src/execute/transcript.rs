@@ -38,7 +38,10 @@ impl AnswerTranscript {
             return;
         }
         match event {
-            ChoiceEvent::Thought(_) | ChoiceEvent::Signed(_) | ChoiceEvent::Logprobs(_) => {}
+            ChoiceEvent::Thought(_)
+            | ChoiceEvent::Signed(_)
+            | ChoiceEvent::Logprobs(_)
+            | ChoiceEvent::Note(_) => {}
             ChoiceEvent::Answer(text) => self.answer.push_str(text),
             ChoiceEvent::ToolCall(delta) => {
                 let place = match self.calls.iter().position(|call| call.index == delta.index) {

@@ -9,7 +9,7 @@ use futures_util::future::BoxFuture;
 
 use crate::gateway::{RequestReceipt, RequestTask, RequestUpdate};
 use crate::guardrail::{AnswerVerdict, GuardrailChain, JudgedChoice};
-use stint_types::chat::{ChoiceEvent, ToolCall};
+use stint_types::chat::{AnswerNote, ChoiceEvent, ToolCall};
 
 use super::collected_choice::CollectedChoice;
 use super::error::ApiError;
@@ -142,14 +142,22 @@ fn judged_choice(choice: &CollectedChoice) -> JudgedChoice {
                 name: call.name.clone().unwrap_or_default(),
                 arguments: call.arguments.clone(),
             }),
-            ChoiceEvent::Signed(_) | ChoiceEvent::Logprobs(_) => {}
+            ChoiceEvent::Signed(_) | ChoiceEvent::Logprobs(_) | ChoiceEvent::Note(_) => {}
         }
     }
     judged
 }
 
 /// The text in place of the answer's. Of the thought and of the chances of tokens, which would say the old one, nothing is given.
+/// What declined still does.
 fn rewritten(choice: CollectedChoice, text: String) -> Vec<ChoiceEvent> {
-    let calls = choice.into_events().into_iter().filter(|event| matches!(event, ChoiceEvent::ToolCall(_)));
-    std::iter::once(ChoiceEvent::Answer(text)).chain(calls).collect()
+    let (mut refusal, mut calls) = (None, Vec::new());
+    for event in choice.into_events() {
+        match event {
+            ChoiceEvent::Note(AnswerNote::Refusal) => refusal = Some(event),
+            ChoiceEvent::ToolCall(_) => calls.push(event),
+            _ => {}
+        }
+    }
+    refusal.into_iter().chain([ChoiceEvent::Answer(text)]).chain(calls).collect()
 }

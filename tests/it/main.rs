@@ -12,6 +12,7 @@
 mod access;
 mod access_log;
 mod agents;
+mod answer_notes;
 mod books;
 mod browsers;
 mod budgets;

@@ -25,7 +25,7 @@ use futures_util::future::BoxFuture;
 use serde_json::Value;
 
 use stint_types::catalog::{EnforcementClass, ImageTokens, ModelConditions};
-use stint_types::chat::{EmbeddingRequest, Request, SignedThought, SigningDomain, ToolCallDelta};
+use stint_types::chat::{AnswerNote, EmbeddingRequest, Request, SignedThought, SigningDomain, ToolCallDelta};
 use stint_types::units::Tokens;
 
 pub use behavior::{BehaviorObservation, BehaviorTracker, TargetBehavior, Turns};
@@ -312,6 +312,8 @@ pub enum Piece {
     },
     /// The log probabilities of the answer's next tokens, in OpenAI's form; before the text of these tokens.
     Logprobs(Vec<Value>),
+    /// What the upstream says of the answer besides its text; where it concerns text, before that.
+    Note(AnswerNote),
     /// More of a tool call.
     ToolCall(ToolCallDelta),
     /// The caller's stop text that ended the answer, if the upstream reports which.
@@ -340,6 +342,7 @@ impl Piece {
             Piece::Tag { .. }
             | Piece::HandOff { .. }
             | Piece::Logprobs(_)
+            | Piece::Note(_)
             | Piece::ThoughtsDropped(_)
             | Piece::Unthought
             | Piece::Usage(_)

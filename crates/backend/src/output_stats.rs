@@ -134,7 +134,8 @@ impl OutputMeasurement {
             | Piece::ThoughtsDropped(_)
             | Piece::Fingerprint(_)
             | Piece::Unthought
-            | Piece::Logprobs(_) => {}
+            | Piece::Logprobs(_)
+            | Piece::Note(_) => {}
         }
     }
 

@@ -153,6 +153,7 @@ impl CallTimer {
             | Piece::Fingerprint(_)
             | Piece::Unthought
             | Piece::Logprobs(_)
+            | Piece::Note(_)
             | Piece::ToolCall(_) => {}
         }
     }

@@ -104,7 +104,10 @@ async fn collect_outcome(job: &ChoiceJob, progress: &mut ChoiceProgress) -> Resu
         match event {
             ChoiceEvent::Thought(text) => shown |= !text.trim().is_empty(),
             ChoiceEvent::Answer(text) => answered |= !text.trim().is_empty(),
-            ChoiceEvent::Signed(_) | ChoiceEvent::Logprobs(_) | ChoiceEvent::ToolCall(_) => {}
+            ChoiceEvent::Signed(_)
+            | ChoiceEvent::Logprobs(_)
+            | ChoiceEvent::Note(_)
+            | ChoiceEvent::ToolCall(_) => {}
         }
     }
     Ok(ProbeOutcome { spent: progress.spent(), answered, shows_thought: shown, finish })

@@ -44,7 +44,8 @@ impl ChoiceStateMachine {
             | Piece::ThoughtsDropped(_)
             | Piece::Fingerprint(_)
             | Piece::Unthought
-            | Piece::Logprobs(_) => {}
+            | Piece::Logprobs(_)
+            | Piece::Note(_) => {}
         }
         self.account.is_beyond_limit()
     }

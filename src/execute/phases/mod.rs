@@ -246,6 +246,7 @@ impl ChoiceStateMachine {
             | Piece::Fingerprint(_)
             | Piece::Unthought
             | Piece::Logprobs(_)
+            | Piece::Note(_)
             | Piece::Usage(_)
             | Piece::End(_) => Tokens::ZERO,
         }

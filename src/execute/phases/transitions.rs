@@ -28,6 +28,7 @@ impl ChoiceStateMachine {
             Piece::Summary(text) if text.is_empty() => {}
             Piece::Summary(text) => return ChoiceStep::Show(ChoiceEvent::Thought(text)),
             Piece::Signed(signed) => return ChoiceStep::Show(ChoiceEvent::Signed(signed)),
+            Piece::Note(note) => return ChoiceStep::Show(ChoiceEvent::Note(note)),
             Piece::StoppedBy(text) => self.stopped_by = Some(text),
             Piece::ThoughtsDropped(count) => {
                 let dropped = &mut self.account.spent.thoughts_dropped;

@@ -17,7 +17,7 @@ pub(super) fn render_blocks(choice: CollectedChoice, thoughts: AnthropicThoughts
     for event in choice.into_events() {
         match event {
             // There is no place for these in a message.
-            ChoiceEvent::Logprobs(_) => {}
+            ChoiceEvent::Logprobs(_) | ChoiceEvent::Note(_) => {}
             ChoiceEvent::Signed(_) if thoughts == AnthropicThoughts::Hidden => {}
             ChoiceEvent::Signed(signed) if thoughts == AnthropicThoughts::Sealed => {
                 blocks.push(thinking("", &signed::seal(&signed)));

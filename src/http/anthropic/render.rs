@@ -5,7 +5,8 @@ use serde_json::{Value, json};
 use crate::gateway::RequestReceipt;
 use crate::http::budget_report::budget;
 use crate::http::collected_choice::CollectedChoice;
-use stint_types::chat::FinishReason;
+use stint_types::catalog::PromptCacheUsage;
+use stint_types::chat::{AnswerNote, ChoiceEvent, FinishReason};
 use stint_types::units::{RequestId, Tokens};
 
 use super::blocks;
@@ -20,8 +21,9 @@ pub(super) fn message(
     let finish = receipt.choices.first().map_or(FinishReason::Stop, |choice| choice.finish);
     let choice = choices.into_iter().next().unwrap_or_default().without_partial_calls(finish);
     let mut message = empty_message(receipt.id, &receipt.model, &usage(receipt));
+    let refuses = choice.events().contains(&ChoiceEvent::Note(AnswerNote::Refusal));
     message["content"] = blocks::render_blocks(choice, thoughts).into();
-    (message["stop_reason"], message["stop_sequence"]) = stop(receipt);
+    (message["stop_reason"], message["stop_sequence"]) = stop(receipt, refuses);
     message["budget"] = json!(budget(receipt));
     message
 }
@@ -40,12 +42,13 @@ pub(super) fn empty_message(id: RequestId, model: &str, usage: &Value) -> Value 
     })
 }
 
-/// Why it ended, and the stop text that ended it, where one did and it is known.
-pub(super) fn stop(receipt: &RequestReceipt) -> (Value, Value) {
+/// Why it ended, and the stop text that ended it, where one did and it is known. That a model declined stands here too.
+pub(super) fn stop(receipt: &RequestReceipt, refuses: bool) -> (Value, Value) {
     let choice = receipt.choices.first();
     let by = choice.and_then(|choice| choice.spent.stopped_by.as_deref());
     let reason = match choice.map(|choice| choice.finish) {
         None | Some(FinishReason::Stop) if by.is_some() => "stop_sequence",
+        Some(FinishReason::Stop) if refuses => "refusal",
         None | Some(FinishReason::Stop) => "end_turn",
         Some(FinishReason::Length) => "max_tokens",
         Some(FinishReason::ToolCalls) => "tool_use",
@@ -54,27 +57,31 @@ pub(super) fn stop(receipt: &RequestReceipt) -> (Value, Value) {
     (reason.into(), by.into())
 }
 
-/// What was read and written. What the provider's cache had is not in `input_tokens`, as Anthropic counts.
+/// What was read and written. What the provider's cache had, and what was put there, is not in `input_tokens`, as Anthropic
+/// counts.
 pub(super) fn usage(receipt: &RequestReceipt) -> Value {
     let Some(spent) = receipt.choices.first().map(|choice| &choice.spent) else {
         return prompt_usage(Tokens::ZERO);
     };
-    let cached = spent.cache_read().min(spent.prompt);
-    let mut usage = counted(spent.prompt.saturating_sub(cached), cached, spent.completion());
+    let mut usage = counted(spent.prompt_cache(), spent.completion());
     usage["output_tokens_details"] = json!({ "thinking_tokens": spent.thinking });
     usage
 }
 
 /// Before anything is written: what is to be read.
 pub(super) fn prompt_usage(prompt: Tokens) -> Value {
-    counted(prompt, Tokens::ZERO, Tokens::ZERO)
+    counted(PromptCacheUsage { fresh: prompt, ..PromptCacheUsage::default() }, Tokens::ZERO)
 }
 
-fn counted(input: Tokens, cached: Tokens, output: Tokens) -> Value {
+fn counted(prompt: PromptCacheUsage, output: Tokens) -> Value {
+    let PromptCacheUsage { fresh, read, write, hour } = prompt;
     json!({
-        "input_tokens": input,
-        "cache_creation_input_tokens": 0,
-        "cache_read_input_tokens": cached,
+        "input_tokens": fresh,
+        "cache_creation_input_tokens": write,
+        "cache_creation": {
+            "ephemeral_5m_input_tokens": write.saturating_sub(hour), "ephemeral_1h_input_tokens": hour,
+        },
+        "cache_read_input_tokens": read,
         "output_tokens": output,
     })
 }

@@ -10,7 +10,7 @@ use crate::http::budget_report::budget;
 use crate::http::dialect::StreamWriter;
 use crate::http::error::ApiError;
 use crate::http::signed;
-use stint_types::chat::{ChoiceEvent, SignedThought, ToolCallDelta, is_complete_json};
+use stint_types::chat::{AnswerNote, ChoiceEvent, SignedThought, ToolCallDelta, is_complete_json};
 use stint_types::units::{RequestId, Tokens};
 
 use super::blocks;
@@ -44,6 +44,8 @@ pub(super) struct AnthropicStreamWriter {
     opened: u32,
     /// Pieces of calls that came before an earlier call was whole.
     waiting: BTreeMap<u32, ToolCallDelta>,
+    /// True once the model declines.
+    refuses: bool,
 }
 
 impl AnthropicStreamWriter {
@@ -57,6 +59,7 @@ impl AnthropicStreamWriter {
             open: None,
             opened: 0,
             waiting: BTreeMap::new(),
+            refuses: false,
         }
     }
 
@@ -73,7 +76,12 @@ impl AnthropicStreamWriter {
         match event {
             ChoiceEvent::Thought(_) if self.thoughts != AnthropicThoughts::Shown => String::new(),
             ChoiceEvent::Signed(_) if self.thoughts == AnthropicThoughts::Hidden => String::new(),
-            ChoiceEvent::Logprobs(_) => String::new(),
+            ChoiceEvent::Note(AnswerNote::Refusal) => {
+                self.refuses = true;
+                String::new()
+            }
+            ChoiceEvent::Logprobs(_)
+            | ChoiceEvent::Note(AnswerNote::Phase(_) | AnswerNote::Annotation(_)) => String::new(),
             ChoiceEvent::Thought(text) => {
                 let opened = self.open(AnthropicOpenBlock::Thinking, || blocks::thinking("", ""));
                 opened + &self.delta(&json!({ "type": "thinking_delta", "thinking": text }))
@@ -188,7 +196,7 @@ impl AnthropicStreamWriter {
             text += &self.next_call();
         }
         text += &self.close();
-        let (reason, by) = stop(receipt);
+        let (reason, by) = stop(receipt, self.refuses);
         let delta = json!({ "stop_reason": reason, "stop_sequence": by });
         let end = json!({ "delta": delta, "usage": usage(receipt), "budget": budget(receipt) });
         text + &event("message_delta", end) + &event("message_stop", json!({}))
@@ -238,6 +246,7 @@ mod tests {
             open: None,
             opened: 0,
             waiting: BTreeMap::new(),
+            refuses: false,
         }
     }
 

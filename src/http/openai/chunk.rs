@@ -44,6 +44,10 @@ pub(super) struct ChunkDelta<'a> {
     pub(super) role: Option<&'static str>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) content: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) refusal: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) annotations: Option<[&'a Value; 1]>,
     /// The thought once more, under another name, where that is wanted.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) reasoning: Option<&'a str>,

@@ -53,7 +53,7 @@ const REFUSED: &[(&str, &str)] = &[
 /// What our own answers, and those of others, carry besides, and so what clients send back. The last two are `LiteLLM`'s, which
 /// says there once more what it has read.
 const ECHOED: &[&str] =
-    &["refusal", "annotations", "audio", "function_call", "provider_specific_fields", "thinking_blocks"];
+    &["annotations", "audio", "function_call", "provider_specific_fields", "thinking_blocks"];
 
 /// The members of a body that are not about budgets; those were taken before.
 pub(super) fn request(
@@ -244,7 +244,10 @@ fn message(path: &str, value: Value) -> Result<Message, ApiError> {
         }
     };
     let tool_calls = tool_calls(&mut fields)?;
-    let content = content(&mut fields)?;
+    let mut content = content(&mut fields)?;
+    let is_said = |part: &ContentPart| !matches!(part, ContentPart::Text(text) if text.is_empty());
+    let refusal = fields.text("refusal")?.filter(|_| !content.iter().any(is_said));
+    content.extend(refusal.map(ContentPart::Text));
     if content.is_empty() && tool_calls.is_empty() && role != Role::Assistant {
         return Err(ApiError::invalid(Some(&fields.full_name("content")), "is missing"));
     }
@@ -262,6 +265,7 @@ fn message(path: &str, value: Value) -> Result<Message, ApiError> {
             _ => fields.text("tool_call_id")?,
         },
         name: fields.text("name")?,
+        phases: Vec::new(),
     };
     fields.finish()?;
     Ok(message)

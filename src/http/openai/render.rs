@@ -8,7 +8,7 @@ use crate::http::budget_report::{BudgetReport, budget};
 use crate::http::collected_choice::CollectedChoice;
 use crate::http::signed;
 use stint_types::catalog::ChoiceUsage;
-use stint_types::chat::ChoiceEvent;
+use stint_types::chat::{AnswerNote, ChoiceEvent};
 use stint_types::units::{RequestId, Timestamp, Tokens};
 
 /// A whole answer.
@@ -41,8 +41,11 @@ struct WholeChoice {
 struct ChatMessage {
     role: &'static str,
     content: Option<String>,
-    /// Always null: a refusal is text here.
-    refusal: (),
+    /// What the model says in place of an answer that it declines to give.
+    refusal: Option<String>,
+    /// The sources of the content.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    annotations: Vec<Value>,
     /// The thought once more, under another name, where that is wanted.
     #[serde(skip_serializing_if = "Option::is_none")]
     reasoning: Option<String>,
@@ -67,6 +70,8 @@ pub(super) struct Usage {
 #[derive(Debug, Serialize)]
 struct PromptDetails {
     cached_tokens: Tokens,
+    /// What was put into the provider's cache, where that has a price.
+    cache_write_tokens: Tokens,
 }
 
 #[derive(Debug, Serialize)]
@@ -77,14 +82,20 @@ struct CompletionDetails {
 /// A choice as a message, and the chances of its tokens where they are wanted.
 fn message(choice: CollectedChoice, options: OpenAiRenderOptions) -> (ChatMessage, Value) {
     let mut logprobs = Value::Null;
-    let (mut thought, mut answer) = (String::new(), String::new());
-    let (mut tool_calls, mut reasoning_details) = (Vec::new(), Vec::new());
+    let (mut thought, mut answer, mut refusal) = (String::new(), String::new(), None);
+    let (mut tool_calls, mut reasoning_details, mut annotations) = (Vec::new(), Vec::new(), Vec::new());
     for event in choice.into_events() {
         match event {
             ChoiceEvent::Thought(text) if thought.is_empty() => thought = text,
             ChoiceEvent::Thought(text) => thought += &text,
-            ChoiceEvent::Answer(text) if answer.is_empty() => answer = text,
-            ChoiceEvent::Answer(text) => answer += &text,
+            ChoiceEvent::Note(AnswerNote::Refusal) => refusal = Some(String::new()),
+            ChoiceEvent::Note(AnswerNote::Annotation(source)) => annotations.push(source),
+            // Chat completions have one message, and no place for this.
+            ChoiceEvent::Note(AnswerNote::Phase(_)) => {}
+            ChoiceEvent::Answer(text) => {
+                let so_far = refusal.as_mut().unwrap_or(&mut answer);
+                if so_far.is_empty() { *so_far = text } else { *so_far += &text }
+            }
             ChoiceEvent::Logprobs(entries) => logprobs = logprobs_member(entries),
             ChoiceEvent::Signed(signed) => reasoning_details.push(signed::reasoning_detail(&signed)),
             ChoiceEvent::ToolCall(call) => {
@@ -97,12 +108,13 @@ fn message(choice: CollectedChoice, options: OpenAiRenderOptions) -> (ChatMessag
     if !options.thoughts {
         reasoning_details.clear();
     }
-    let is_silent = answer.is_empty() && !tool_calls.is_empty();
+    let is_silent = answer.is_empty() && (!tool_calls.is_empty() || refusal.is_some());
     let reasoning_content = Some(thought).filter(|thought| options.thoughts && !thought.is_empty());
     let message = ChatMessage {
         role: "assistant",
         content: (!is_silent).then_some(answer),
-        refusal: (),
+        refusal,
+        annotations,
         reasoning: reasoning_content.clone().filter(|_| options.mirror),
         reasoning_content,
         reasoning_details,
@@ -123,6 +135,7 @@ fn text(choice: CollectedChoice) -> String {
         ChoiceEvent::Thought(_)
         | ChoiceEvent::Signed(_)
         | ChoiceEvent::Logprobs(_)
+        | ChoiceEvent::Note(_)
         | ChoiceEvent::ToolCall(_) => None,
     });
     answer.collect()
@@ -211,13 +224,13 @@ pub(super) fn usage(receipt: &RequestReceipt) -> Usage {
     };
     let first = receipt.choices.first().map(|choice| &choice.spent);
     let prompt = first.map_or(Tokens::ZERO, |spent| spent.prompt);
-    let cached = first.map_or(Tokens::ZERO, |spent| spent.cache_read().min(prompt));
+    let cache = first.map(ChoiceUsage::prompt_cache).unwrap_or_default();
     let completion = total(ChoiceUsage::completion);
     Usage {
         prompt_tokens: prompt,
         completion_tokens: completion,
         total_tokens: prompt + completion,
-        prompt_tokens_details: PromptDetails { cached_tokens: cached },
+        prompt_tokens_details: PromptDetails { cached_tokens: cache.read, cache_write_tokens: cache.write },
         completion_tokens_details: CompletionDetails { reasoning_tokens: total(|spent| spent.thinking) },
     }
 }

@@ -10,7 +10,7 @@ use crate::http::budget_report::budget;
 use crate::http::dialect::StreamWriter;
 use crate::http::error::ApiError;
 use crate::http::signed;
-use stint_types::chat::ChoiceEvent;
+use stint_types::chat::{AnswerNote, ChoiceEvent};
 use stint_types::units::Timestamp;
 
 use super::chunk::{CallPiece, ChunkChoice, ChunkDelta, CompletionChunk, FunctionPiece};
@@ -40,6 +40,8 @@ pub(super) struct OpenAiStreamWriter {
     text_frames: Vec<Option<TextFrame>>,
     /// The chances of each choice's next tokens: they go out with their text.
     logprobs: Vec<Value>,
+    /// The choices whose model declines.
+    refusing: Vec<bool>,
 }
 
 impl OpenAiStreamWriter {
@@ -60,6 +62,7 @@ impl OpenAiStreamWriter {
             begun: vec![false; choices],
             text_frames: vec![None; choices],
             logprobs: vec![Value::Null; choices],
+            refusing: vec![false; choices],
         };
         OpenAiStreamWriter { frame: frame(&writer.chunk(&[])), ..writer }
     }
@@ -81,6 +84,7 @@ impl OpenAiStreamWriter {
         let at = usize::try_from(index).ok()?;
         let brings_text_alone = self.options.kind == CompletionFormat::Chat
             && *self.begun.get(at)?
+            && !self.is_refusing(index)
             && self.logprobs.get(at)?.is_null();
         if !brings_text_alone {
             return None;
@@ -123,12 +127,30 @@ impl OpenAiStreamWriter {
         ChunkChoice { index, delta: Some(delta), text: None, logprobs, finish_reason }
     }
 
+    /// A choice's text is a refusal from here on; how a text goes on has no other place for it.
+    fn refuse(&mut self, index: u32) {
+        let choice = self.refusing.get_mut(usize::try_from(index).unwrap_or(usize::MAX));
+        choice.into_iter().for_each(|refuses| *refuses = self.options.kind == CompletionFormat::Chat);
+    }
+
+    fn is_refusing(&self, index: u32) -> bool {
+        usize::try_from(index).is_ok_and(|at| self.refusing.get(at).is_some_and(|refuses| *refuses))
+    }
+
     /// What an event shows of a choice; nothing if it is not shown.
-    fn delta<'a>(&self, event: &'a ChoiceEvent) -> Option<ChunkDelta<'a>> {
+    fn delta<'a>(&self, index: u32, event: &'a ChoiceEvent) -> Option<ChunkDelta<'a>> {
         let delta = ChunkDelta::default();
         match event {
+            ChoiceEvent::Answer(text) if self.is_refusing(index) => {
+                Some(ChunkDelta { refusal: Some(text), ..delta })
+            }
             ChoiceEvent::Answer(text) => Some(ChunkDelta { content: Some(text), ..delta }),
-            ChoiceEvent::Logprobs(_) => None,
+            ChoiceEvent::Note(AnswerNote::Annotation(source))
+                if self.options.kind == CompletionFormat::Chat =>
+            {
+                Some(ChunkDelta { annotations: Some([source]), ..delta })
+            }
+            ChoiceEvent::Logprobs(_) | ChoiceEvent::Note(_) => None,
             ChoiceEvent::Thought(_) | ChoiceEvent::Signed(_) if !self.options.thoughts => None,
             ChoiceEvent::ToolCall(_) if self.options.kind == CompletionFormat::Text => None,
             ChoiceEvent::Signed(signed) => {
@@ -179,12 +201,15 @@ impl StreamWriter for OpenAiStreamWriter {
             }
             return String::new();
         }
+        if event == ChoiceEvent::Note(AnswerNote::Refusal) {
+            self.refuse(choice);
+        }
         if let ChoiceEvent::Answer(text) = &event
             && let Some(written) = self.text_event(choice, text)
         {
             return written;
         }
-        let Some(delta) = self.delta(&event) else { return String::new() };
+        let Some(delta) = self.delta(choice, &event) else { return String::new() };
         let choice = self.choice(choice, delta, None);
         self.event(&choice)
     }

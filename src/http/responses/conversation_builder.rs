@@ -115,8 +115,13 @@ impl ConversationBuilder {
             }
         };
         let content = parts::read(item, "content")?;
+        let phase = item.text("phase")?;
         match role {
-            Role::Assistant => self.turn().content.extend(content),
+            Role::Assistant => {
+                let turn = self.turn();
+                turn.begin_phase(phase.as_deref());
+                turn.content.extend(content);
+            }
             _ => self.messages.push(Message { content, ..Message::text(role, "") }),
         }
         Ok(())

@@ -163,11 +163,11 @@ fn usage(receipt: &RequestReceipt) -> Value {
     let spent = receipt.choices.first().map(|choice| &choice.spent);
     let count = |of: fn(&ChoiceUsage) -> Tokens| spent.map_or(Tokens::ZERO, of);
     let (input, output) = (count(|spent| spent.prompt), count(ChoiceUsage::completion));
-    let written = count(ChoiceUsage::cache_write);
+    let cache = spent.map(ChoiceUsage::prompt_cache).unwrap_or_default();
     json!({
         "input_tokens": input,
         "input_tokens_details":
-            { "cached_tokens": count(|spent| spent.cache_read().min(spent.prompt)), "cache_write_tokens": written },
+            { "cached_tokens": cache.read, "cache_write_tokens": cache.write },
         "output_tokens": output,
         "output_tokens_details": { "reasoning_tokens": count(|spent| spent.thinking) },
         "total_tokens": input + output,

@@ -4,10 +4,11 @@ use std::collections::BTreeMap;
 
 use serde_json::{Value, json};
 
-use stint_types::chat::{ChoiceEvent, SignedThought, ToolCallDelta, is_complete_json};
+use stint_types::chat::{AnswerNote, ChoiceEvent, SignedThought, ToolCallDelta, is_complete_json};
 use stint_types::units::RequestId;
 
 use super::compaction;
+use super::open_message::OpenMessage;
 use super::output::{self, OutputItem, ResponsesRenderOptions, ResponsesThoughts};
 use super::tool_set::ToolCallForm;
 
@@ -15,8 +16,7 @@ use super::tool_set::ToolCallForm;
 #[derive(Debug, Clone)]
 enum OpenItem {
     Thought(String),
-    /// With the chances of its tokens.
-    Answer(String, Vec<Value>),
+    Message(OpenMessage),
     Call(ToolCallDelta),
     Summary(String),
 }
@@ -35,6 +35,14 @@ pub(super) struct EventWriter {
     logprobs: Vec<Value>,
     /// Pieces of calls that came before an earlier call was whole.
     waiting: BTreeMap<u32, ToolCallDelta>,
+    /// True once the model declines.
+    refuses: bool,
+    /// How many characters of the answer are in messages that are closed.
+    letters: usize,
+    /// Sources whose text has not come.
+    sources: Vec<Value>,
+    /// What the messages from here on are for, where their model says so.
+    phase: Option<Box<str>>,
 }
 
 impl EventWriter {
@@ -48,6 +56,10 @@ impl EventWriter {
             open: None,
             logprobs: Vec::new(),
             waiting: BTreeMap::new(),
+            refuses: false,
+            letters: 0,
+            sources: Vec::new(),
+            phase: None,
         }
     }
 
@@ -70,6 +82,15 @@ impl EventWriter {
             ChoiceEvent::Signed(signed) => self.signed(&signed),
             ChoiceEvent::Answer(text) if self.options.is_compaction => self.summary(&text),
             ChoiceEvent::Answer(text) => self.answer(&text),
+            ChoiceEvent::Note(AnswerNote::Refusal) => {
+                self.refuses = true;
+                String::new()
+            }
+            ChoiceEvent::Note(AnswerNote::Annotation(source)) => {
+                self.sources.push(source);
+                self.annotate()
+            }
+            ChoiceEvent::Note(AnswerNote::Phase(word)) => self.begin_phase(word),
             ChoiceEvent::ToolCall(piece) => self.call(piece),
             ChoiceEvent::Logprobs(entries) => {
                 self.logprobs.extend(entries);
@@ -150,21 +171,34 @@ impl EventWriter {
     }
 
     fn answer(&mut self, text: &str) -> String {
-        let mut events = String::new();
-        if !matches!(self.open, Some(OpenItem::Answer(..))) {
-            events += &self.close("completed");
-            let mut item = output::message(&self.id("msg"), "", &[]);
-            item["content"] = json!([]);
-            events += &self.open(OpenItem::Answer(String::new(), Vec::new()), item, true);
-            let part = json!({ "part": output::text_part("", &[]) });
-            events += &self.part("response.content_part.added", part);
-        }
+        let is_open = matches!(&self.open, Some(OpenItem::Message(open)) if open.refuses == self.refuses);
+        let opened = if is_open { String::new() } else { self.begin_message() };
         let logprobs = std::mem::take(&mut self.logprobs);
-        if let Some(OpenItem::Answer(so_far, of_tokens)) = &mut self.open {
-            so_far.push_str(text);
-            of_tokens.extend_from_slice(&logprobs);
-        }
-        events + &self.part("response.output_text.delta", json!({ "delta": text, "logprobs": logprobs }))
+        let Some(OpenItem::Message(message)) = &mut self.open else { return opened };
+        let (name, members) = message.push(text, &logprobs);
+        opened + &self.part(name, members) + &self.annotate()
+    }
+
+    /// Tells the sources of the open message that have come.
+    fn annotate(&mut self) -> String {
+        let Some(OpenItem::Message(message)) = &mut self.open else { return String::new() };
+        let told: Vec<Value> =
+            self.sources.drain(..).filter_map(|source| message.annotate(&source)).collect();
+        told.into_iter().map(|it| self.part("response.output_text.annotation.added", it)).collect()
+    }
+
+    /// Another message begins; the summary of a compaction is one whatever it is made of.
+    fn begin_phase(&mut self, word: Box<str>) -> String {
+        self.phase = Some(word);
+        if matches!(self.open, Some(OpenItem::Message(_))) { self.close("completed") } else { String::new() }
+    }
+
+    fn begin_message(&mut self) -> String {
+        let closed = self.close("completed");
+        let message = OpenMessage::new(self.refuses, self.phase.clone(), self.letters);
+        let (item, part) = (message.empty_item(&self.id("msg")), message.part());
+        let opened = self.open(OpenItem::Message(message), item, true);
+        closed + &opened + &self.part("response.content_part.added", json!({ "part": part }))
     }
 
     /// Nothing of a summary is told before it is whole.
@@ -247,15 +281,7 @@ impl EventWriter {
                 self.open = Some(OpenItem::Thought(text));
                 self.close_thought(None, status)
             }
-            Some(OpenItem::Answer(text, mut logprobs)) => {
-                logprobs.append(&mut self.logprobs);
-                let whole = json!({ "text": text, "logprobs": logprobs });
-                let done = self.part("response.output_text.done", whole);
-                let part = json!({ "part": output::text_part(&text, &logprobs) });
-                let part = self.part("response.content_part.done", part);
-                let item = output::message(&self.item_id(), &text, &logprobs);
-                done + &part + &self.done(item, status)
-            }
+            Some(OpenItem::Message(message)) => self.close_message(message, status),
             Some(OpenItem::Call(call)) => self.close_call(&call, status),
             Some(OpenItem::Summary(text)) => {
                 let item = compaction::item(&self.item_id(), &text);
@@ -273,6 +299,15 @@ impl EventWriter {
         }
         let item = output::reasoning(&self.item_id(), &text, self.options.thoughts, signed);
         events + &self.done(item, status)
+    }
+
+    fn close_message(&mut self, mut message: OpenMessage, status: &str) -> String {
+        self.letters = message.letters();
+        let (name, members) = message.finish(&std::mem::take(&mut self.logprobs));
+        let done = self.part(name, members);
+        let part = self.part("response.content_part.done", json!({ "part": message.part() }));
+        let item = message.item(&self.item_id());
+        done + &part + &self.done(item, status)
     }
 
     fn close_call(&mut self, call: &ToolCallDelta, status: &str) -> String {

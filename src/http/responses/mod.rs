@@ -1,5 +1,6 @@
 //! OpenAI's Responses: items in, items out, stored responses, and the conversations that they continue.
 
+mod annotations;
 mod arguments;
 mod budget;
 mod choice;
@@ -15,6 +16,7 @@ mod input_tokens;
 mod item;
 mod listing;
 mod load_context;
+mod open_message;
 mod output;
 mod parse;
 mod parts;

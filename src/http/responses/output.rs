@@ -75,17 +75,6 @@ pub(super) fn reasoning(
     item
 }
 
-/// The text of an answer, with the chances of its tokens where they are wanted.
-pub(super) fn message(id: &str, text: &str, logprobs: &[Value]) -> Value {
-    let content = [text_part(text, logprobs)];
-    json!({ "id": id, "type": "message", "role": "assistant", "status": "completed", "content": content })
-}
-
-/// Its only part.
-pub(super) fn text_part(text: &str, logprobs: &[Value]) -> Value {
-    json!({ "type": "output_text", "text": text, "annotations": [], "logprobs": logprobs })
-}
-
 /// A call of one of the caller's tools.
 pub(super) fn call(id: &str, call: &ToolCallDelta, kind: &ToolIdentity) -> Value {
     let call_id = call.id.as_deref().unwrap_or_default();

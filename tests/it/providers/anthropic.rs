@@ -302,6 +302,8 @@ async fn a_prompt_in_the_cache_costs_what_the_cache_costs() {
     second["messages"].as_array_mut().unwrap().extend([first, more]);
     let second = world.ask("sk-acme", &second).await.good();
     let bills = emulator.bills();
+    let written = &second["usage"]["prompt_tokens_details"]["cache_write_tokens"];
+    assert_eq!(written, bills[1].cache_write, "{second}");
     let told = &second["usage"]["prompt_tokens_details"]["cached_tokens"];
     assert_eq!((told, &first_told), (&json!(bills[1].cache_read), &json!(0)), "as OpenAI tells it");
     assert!(bills[0].cache_write > 0 && bills[1].cache_read > 0 && bills[1].cache_write > 0, "{bills:?}");
@@ -371,6 +373,39 @@ async fn what_is_kept_for_an_hour_is_reserved_and_billed_at_the_price_of_an_hour
     let reserved: Money = first["budget"]["reserved_usd"].as_str().unwrap().parse().unwrap();
     assert!(reserved.0 >= 20 * bills[0].prompt, "{reserved:?}: at the dearest price that it may have");
     assert_eq!(emulator.refused(), []);
+}
+
+#[tokio::test]
+async fn what_is_put_into_the_cache_is_told_as_anthropic_tells_it() {
+    let emulator = Emulator::start(Provider::default(), vec![Turn::answers(0, "yes"); 2]);
+    let world = world(vec![(cached(), backend(&emulator, "m", |_| ()))]).await;
+    let book = (0..150).map(|at| format!("page{at}")).collect::<Vec<_>>().join(" ");
+    let mark = |ttl: &str| json!({ "type": "ephemeral", "ttl": ttl });
+    let mut asked = own_words();
+    asked["system"] = json!([{ "type": "text", "text": book, "cache_control": mark("1h") }]);
+    asked["messages"][0]["content"] = json!([{ "type": "text", "text": "hi", "cache_control": mark("5m") }]);
+    asked["thinking"] = json!({ "type": "disabled" });
+    for stream in [false, true] {
+        asked["messages"][0]["content"][0]["text"] = format!("hi {stream}").into();
+        asked["stream"] = stream.into();
+        let answer = world.post("/v1/messages", "sk-acme", &asked).await;
+        let usage = if stream {
+            let end = answer.chunks().all.into_iter().find(|event| event["type"] == "message_delta");
+            end.unwrap()["usage"].clone()
+        } else {
+            answer.good()["usage"].clone()
+        };
+        let bill = *emulator.bills().last().unwrap();
+        assert!(bill.cache_write > 0, "{bill:?}");
+        assert_eq!(usage["input_tokens"], bill.prompt - bill.cache_read - bill.cache_write, "{usage}");
+        assert_eq!(usage["cache_read_input_tokens"], bill.cache_read, "{usage}");
+        assert_eq!(usage["cache_creation_input_tokens"], bill.cache_write, "{usage}");
+        let kept = json!({
+            "ephemeral_5m_input_tokens": bill.cache_write - bill.cache_hour,
+            "ephemeral_1h_input_tokens": bill.cache_hour,
+        });
+        assert_eq!(usage["cache_creation"], kept);
+    }
 }
 
 /// Not every caller knows that the provider refuses an hour behind minutes.

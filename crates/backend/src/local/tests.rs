@@ -87,6 +87,7 @@ fn read(pieces: &[Piece]) -> (String, Vec<u32>, String, String) {
             | Piece::Fingerprint(_)
             | Piece::Unthought
             | Piece::Logprobs(_)
+            | Piece::Note(_)
             | Piece::ToolCall(_) => {}
         }
     }

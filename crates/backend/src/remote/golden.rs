@@ -9,8 +9,8 @@ use serde_json::{Map, Value, json};
 use crate::{BackendCall, Failure, GenerationEnd, GenerationPart, Piece, TagEdge, Thought, TokenUsage};
 use stint_types::catalog::EnforcementClass;
 use stint_types::chat::{
-    Budget, CacheTtl, ContentPart, EffortChange, EffortChanges, Message, Request, Role, SamplingOptions,
-    SignedThought, TaskBudget, ThoughtSigner, Tool, ToolCall,
+    AnswerNote, Budget, CacheTtl, ContentPart, EffortChange, EffortChanges, Message, Request, Role,
+    SamplingOptions, SignedThought, TaskBudget, ThoughtSigner, Tool, ToolCall, TurnPhase,
 };
 use stint_types::units::Tokens;
 
@@ -86,6 +86,9 @@ fn piece(piece: &Piece) -> Value {
         Piece::End(GenerationEnd::ToolCalls) => json!({"end": "tool_calls"}),
         Piece::End(GenerationEnd::Filtered) => json!({"end": "filtered"}),
         Piece::Logprobs(entries) => json!({ "logprobs": entries }),
+        Piece::Note(AnswerNote::Refusal) => json!("refusal"),
+        Piece::Note(AnswerNote::Phase(word)) => json!({ "phase": word }),
+        Piece::Note(AnswerNote::Annotation(source)) => json!({ "annotation": source }),
     }
 }
 
@@ -225,6 +228,11 @@ fn signed(value: &Value) -> SignedThought {
     SignedThought { signer: maker(text("model")), block: text("block").into() }
 }
 
+fn phase(value: &Value) -> TurnPhase {
+    let letters_before = usize::try_from(value["letters_before"].as_u64().unwrap()).unwrap();
+    TurnPhase { letters_before, word: value["word"].as_str().map(Into::into) }
+}
+
 fn message(value: &Value) -> Message {
     let text = |name: &str| value[name].as_str().map(str::to_owned);
     let role = match value["role"].as_str().unwrap() {
@@ -254,5 +262,6 @@ fn message(value: &Value) -> Message {
         tool_calls: calls.collect(),
         tool_call_id: text("tool_call_id"),
         name: text("name"),
+        phases: list(&value["phases"]).map(phase).collect(),
     }
 }

@@ -242,6 +242,7 @@ fn cost(piece: &Piece) -> Tokens {
         | Piece::Fingerprint(_)
         | Piece::Unthought
         | Piece::Logprobs(_)
+        | Piece::Note(_)
         | Piece::ToolCall(_)
         | Piece::Usage(_)
         | Piece::End(_) => Tokens::ZERO,

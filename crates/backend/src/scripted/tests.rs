@@ -54,6 +54,7 @@ fn short(piece: &Piece) -> String {
         Piece::End(GenerationEnd::Stop { tokens }) => format!("stop{tokens}"),
         Piece::End(ending) => format!("{ending:?}").to_lowercase(),
         Piece::Logprobs(entries) => format!("{} logprobs", entries.len()),
+        Piece::Note(note) => format!("{note:?}").to_lowercase(),
     }
 }
 

@@ -13,9 +13,9 @@ mod routes;
 pub use decision::{
     Allowance, Candidate, ChoiceOutcome, ChoiceUsage, Contender, ContinuationLimit, Decision,
     DecisionOutcome, Demand, LengthTails, LimitedBy, LogNormal, Market, MeasuredLengths, ModelConditions,
-    ModelDemand, Offer, Plan, PromptText, RemainingQuota, RequestTraits, SolutionStopReason, Stakes,
-    TRAIT_COUNTS, TRAIT_WORD_PLACES, TRAIT_WORDS_MAX, TaskClass, ThinkingStopReason, TightestLimits,
-    TruncatedMoments, Verdict, VerdictSource, WorstCase, WritingKind,
+    ModelDemand, Offer, Plan, PromptCacheUsage, PromptText, RemainingQuota, RequestTraits,
+    SolutionStopReason, Stakes, TRAIT_COUNTS, TRAIT_WORD_PLACES, TRAIT_WORDS_MAX, TaskClass,
+    ThinkingStopReason, TightestLimits, TruncatedMoments, Verdict, VerdictSource, WorstCase, WritingKind,
 };
 pub use lookup::Catalog;
 pub use models::{

@@ -48,6 +48,17 @@ pub fn is_complete_json(arguments: &str) -> bool {
     serde_json::from_str::<IgnoredAny>(arguments).is_ok()
 }
 
+/// What an upstream says of an answer besides its text.
+#[derive(Debug, Clone, PartialEq)]
+pub enum AnswerNote {
+    /// The text of the answer from here on is a refusal: the model declines, in its own words.
+    Refusal,
+    /// Another message of the answer begins, which is for this: OpenAI's `commentary` or `final_answer`.
+    Phase(Box<str>),
+    /// A source of the text, as chat completions have it in `annotations`. Its places count characters of all of the answer.
+    Annotation(Value),
+}
+
 /// What happens to one choice, in order. An answer's end is reported after it is settled, by the request's task.
 #[derive(Debug, Clone, PartialEq)]
 pub enum ChoiceEvent {
@@ -59,6 +70,8 @@ pub enum ChoiceEvent {
     Answer(String),
     /// The chances of the answer's next tokens, in OpenAI's form; before their text.
     Logprobs(Vec<Value>),
+    /// What is said of the answer besides its text; where it concerns text, before that.
+    Note(AnswerNote),
     /// More of a tool call.
     ToolCall(ToolCallDelta),
 }

@@ -103,6 +103,15 @@ pub struct SignedThought {
     pub block: Box<str>,
 }
 
+/// What some of a turn's text is for, as its model labels it. OpenAI wants it back with the text (`phase`).
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct TurnPhase {
+    /// How many characters of the turn's text stand before it.
+    pub letters_before: usize,
+    /// `commentary` or `final_answer`; nothing where the text from here on has no label.
+    pub word: Option<Box<str>>,
+}
+
 /// One turn.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Message {
@@ -120,6 +129,8 @@ pub struct Message {
     pub tool_call_id: Option<String>,
     /// The participant's name, where the caller gave one.
     pub name: Option<String>,
+    /// What the parts of an assistant's text are for, in order, where the caller sent that back.
+    pub phases: Vec<TurnPhase>,
 }
 
 impl Message {
@@ -134,6 +145,15 @@ impl Message {
             tool_calls: Vec::new(),
             tool_call_id: None,
             name: None,
+            phases: Vec::new(),
+        }
+    }
+
+    /// What is added to the text from here on is for this.
+    pub fn begin_phase(&mut self, word: Option<&str>) {
+        if word.is_some() || !self.phases.is_empty() {
+            let letters_before = self.plain_text().chars().count();
+            self.phases.push(TurnPhase { letters_before, word: word.map(Into::into) });
         }
     }
 

@@ -19,10 +19,10 @@ pub use budget::{Budget, MemberNames, ReasoningEffort, TaskBudget};
 pub use effort_changes::{EffortChange, EffortChanges};
 pub use embedding::{EmbeddingInputs, EmbeddingRequest};
 pub use episode::{EpisodeLimits, EpisodeRaise};
-pub use event::{ChoiceEvent, FinishReason, ToolCallDelta, is_complete_json};
+pub use event::{AnswerNote, ChoiceEvent, FinishReason, ToolCallDelta, is_complete_json};
 pub use member_phase::MemberPhase;
 pub use message::{
-    CacheTtl, ContentPart, Message, Role, SignedThought, SigningDomain, ThoughtSigner, ToolCall,
+    CacheTtl, ContentPart, Message, Role, SignedThought, SigningDomain, ThoughtSigner, ToolCall, TurnPhase,
 };
 pub use raw_prompt::RawPrompt;
 pub use request::{CompletionKind, Request, SamplingOptions, Tool};

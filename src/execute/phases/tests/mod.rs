@@ -130,8 +130,7 @@ pub(super) fn play_met(terms: ChoiceTerms, conduct: TargetBehavior, script: &[&[
             match shown {
                 Some(ChoiceEvent::Thought(text)) => seen.thought += &text,
                 Some(ChoiceEvent::Answer(text)) => seen.answer += &text,
-                Some(ChoiceEvent::ToolCall(_) | ChoiceEvent::Signed(_) | ChoiceEvent::Logprobs(_)) | None => {
-                }
+                Some(_) | None => {}
             }
         }
     }

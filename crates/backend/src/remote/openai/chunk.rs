@@ -72,6 +72,8 @@ pub(super) struct OpenAiDelta<'a> {
     #[serde(borrow)]
     pub(super) content: LenientText<'a>,
     pub(super) refusal: Option<String>,
+    /// The sources of the content. Read leniently.
+    pub(super) annotations: RareValue,
     #[serde(borrow)]
     pub(super) reasoning_content: LenientText<'a>,
     #[serde(borrow)]

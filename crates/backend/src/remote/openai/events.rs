@@ -6,9 +6,10 @@ use serde_json::Value;
 
 use crate::remote::call_ids::CallIds;
 use crate::remote::refusal;
+use crate::remote::uncounted::refusal_begins;
 use crate::{BackendCall, Failure, Fault, GenerationEnd, GenerationPart, Piece, TagEdge};
 use stint_prompt::tags::{Splitter, TaggedSpan};
-use stint_types::chat::ThoughtSigner;
+use stint_types::chat::{AnswerNote, ThoughtSigner};
 use stint_types::units::Tokens;
 
 use super::chunk::{OpenAiChunk, OpenAiChunkChoice, finish_reason, stop};
@@ -39,6 +40,8 @@ pub(super) struct OpenAiChatReader {
     /// True once it is told what the model runs in.
     fingerprint: bool,
     details: Option<(ThoughtSigner, ReasoningDetails)>,
+    /// True once the model declines.
+    refuses: bool,
     /// The chances of tokens whose text was not shown yet; nothing if nobody asked for them.
     logprobs: Option<Vec<Value>>,
     /// The pieces of the chunk that is read: empty between two, and kept for its room.
@@ -77,6 +80,7 @@ impl OpenAiChatReader {
             calls: StreamedCalls::new(CallIds::new(call)),
             fingerprint: false,
             details: keeps.then(|| (settings.maker(), ReasoningDetails::default())),
+            refuses: false,
             logprobs: call.request.logprobs.map(|_| Vec::new()),
             new: VecDeque::new(),
         }
@@ -99,7 +103,12 @@ impl OpenAiChatReader {
         }
         self.content(&delta.content, pieces);
         if let Some(text) = delta.refusal.filter(|text| !text.is_empty()) {
+            pieces.extend(refusal_begins(&mut self.refuses));
             pieces.push_back(answer(text));
+        }
+        if let Value::Array(sources) = delta.annotations.take() {
+            let sources = sources.into_iter().filter(Value::is_object);
+            pieces.extend(sources.map(AnswerNote::Annotation).map(Piece::Note));
         }
         for call in delta.tool_calls.into_iter().flatten() {
             pieces.push_back(Piece::ToolCall(self.calls.read(call)));

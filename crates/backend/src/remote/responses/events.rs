@@ -6,12 +6,13 @@ use serde_json::Value;
 
 use crate::remote::call_ids::CallIds;
 use crate::remote::refusal;
-use crate::remote::uncounted::{answer, stop};
+use crate::remote::uncounted::{answer, refusal_begins, stop};
 use crate::{Failure, Fault, GenerationEnd, Piece, TokenUsage};
-use stint_types::chat::{ThoughtSigner, ToolCallDelta};
+use stint_types::chat::{AnswerNote, ThoughtSigner, ToolCallDelta};
 use stint_types::units::Tokens;
 
 use super::reasoning::Reasoning;
+use super::sources::MessageSources;
 
 /// Reads one stream of events.
 #[derive(Debug)]
@@ -25,6 +26,12 @@ pub(super) struct OpenAiResponsesReader {
     letters: usize,
     /// True once reasoning was handed out.
     has_reasoning: bool,
+    /// True once the model declines.
+    refuses: bool,
+    /// What the message that has begun is for, until its text comes.
+    phase: Option<Box<str>>,
+    /// And its sources.
+    sources: MessageSources,
 }
 
 /// A call that has begun.
@@ -37,11 +44,24 @@ struct StreamedCall {
 
 impl OpenAiResponsesReader {
     pub(super) fn new(maker: ThoughtSigner, ids: CallIds) -> OpenAiResponsesReader {
-        OpenAiResponsesReader { maker, ids, calls: BTreeMap::new(), letters: 0, has_reasoning: false }
+        OpenAiResponsesReader {
+            maker,
+            ids,
+            calls: BTreeMap::new(),
+            letters: 0,
+            has_reasoning: false,
+            refuses: false,
+            phase: None,
+            sources: MessageSources::default(),
+        }
     }
 
-    /// An item begins: of interest is a call, with its name.
+    /// An item begins: of interest is what a message is for, and a call, with its name.
     fn start_item(&mut self, place: u64, item: &Value, pieces: &mut VecDeque<Piece>) {
+        if item["type"] == "message" {
+            self.phase = item["phase"].as_str().map(Into::into);
+            self.sources = MessageSources::after(self.letters);
+        }
         if item["type"] != "function_call" || self.calls.contains_key(&place) {
             return;
         }
@@ -80,6 +100,7 @@ impl OpenAiResponsesReader {
                 pieces.extend(reasoning.signed(&self.maker).map(Piece::Signed));
                 self.has_reasoning = true;
             }
+            ("message", Some(_)) => pieces.extend(self.sources.of_whole(item)),
             _ => {}
         }
     }
@@ -92,9 +113,10 @@ impl OpenAiResponsesReader {
         for (place, item) in (0..).zip(output.as_array().into_iter().flatten()) {
             match text(item, "type") {
                 "message" if !has_text => {
+                    self.phase = item["phase"].as_str().map(Into::into);
                     for part in item["content"].as_array().into_iter().flatten() {
                         self.answer(text(part, "text"), pieces);
-                        self.answer(text(part, "refusal"), pieces);
+                        self.refusal(text(part, "refusal"), pieces);
                     }
                 }
                 "function_call" if !has_calls => self.finish_item(place, item, pieces),
@@ -106,8 +128,16 @@ impl OpenAiResponsesReader {
 
     fn answer(&mut self, more: &str, pieces: &mut VecDeque<Piece>) {
         if !more.is_empty() {
+            pieces.extend(self.phase.take().map(AnswerNote::Phase).map(Piece::Note));
             self.letters += more.chars().count();
             pieces.push_back(answer(more));
+        }
+    }
+
+    fn refusal(&mut self, more: &str, pieces: &mut VecDeque<Piece>) {
+        if !more.is_empty() {
+            pieces.extend(refusal_begins(&mut self.refuses));
+            self.answer(more, pieces);
         }
     }
 
@@ -128,7 +158,12 @@ impl crate::remote::EventReader for OpenAiResponsesReader {
         match text(&event, "type") {
             "response.output_item.added" => self.start_item(place, &event["item"], pieces),
             "response.output_item.done" => self.finish_item(place, &event["item"], pieces),
-            "response.output_text.delta" | "response.refusal.delta" => self.answer(delta, pieces),
+            "response.output_text.delta" => self.answer(delta, pieces),
+            "response.content_part.added" => self.sources.begin_part(self.letters),
+            "response.output_text.annotation.added" => {
+                pieces.extend(self.sources.note(&event["annotation"]));
+            }
+            "response.refusal.delta" => self.refusal(delta, pieces),
             "response.function_call_arguments.delta" => self.arguments(place, delta, pieces),
             "response.reasoning_summary_part.added" if event["summary_index"].as_u64() > Some(0) => {
                 pieces.push_back(Piece::Summary("\n\n".to_owned()));

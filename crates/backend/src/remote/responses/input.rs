@@ -1,10 +1,12 @@
 //! Translates a conversation to input items.
 
+use std::ops::Range;
+
 use serde_json::{Value, json};
 
 use crate::remote::wire;
 use crate::{Failure, UnsupportedFeature};
-use stint_types::chat::{CacheTtl, ContentPart, Message, Request, Role, ToolCall};
+use stint_types::chat::{CacheTtl, ContentPart, Message, Request, Role, ToolCall, TurnPhase};
 
 use super::Settings;
 use super::reasoning::Reasoning;
@@ -53,14 +55,15 @@ fn items(settings: &Settings, message: &Message) -> Result<Vec<Value>, Failure> 
 fn assistant_items(settings: &Settings, message: &Message) -> Vec<Value> {
     let mut reasoning = Reasoning::all(message, &settings.maker());
     let (text, mut written) = (message.plain_text(), 0);
+    let phases = PlacedPhase::all(message, &text);
     let mut items = Vec::new();
     move_items(&mut reasoning, &mut items, |it| !it.after_text && it.after_calls == 0);
     while let Some(until) = next_place(&reasoning, &text) {
-        items.extend(said(&text[written..until.max(written)]));
+        items.extend(said(&text, &phases, written..until.max(written)));
         written = until.max(written);
         move_items(&mut reasoning, &mut items, |it| it.place(&text).is_some_and(|at| at <= written));
     }
-    items.extend(said(&text[written..]));
+    items.extend(said(&text, &phases, written..text.len()));
     for (at, call) in message.tool_calls.iter().enumerate() {
         move_items(&mut reasoning, &mut items, |it| it.after_calls <= at);
         items.push(function_call(call));
@@ -74,8 +77,34 @@ fn next_place(reasoning: &[Reasoning], text: &str) -> Option<usize> {
     reasoning.iter().filter_map(|it| it.place(text)).min()
 }
 
-fn said(text: &str) -> Option<Value> {
-    (!text.is_empty()).then(|| json!({"role": "assistant", "content": text}))
+/// What some of a turn's text is for, and the byte at which that begins.
+struct PlacedPhase<'m> {
+    at: usize,
+    word: Option<&'m str>,
+}
+
+impl PlacedPhase<'_> {
+    fn all<'m>(message: &'m Message, text: &str) -> Vec<PlacedPhase<'m>> {
+        let at = |letters: usize| text.char_indices().nth(letters).map_or(text.len(), |(at, _)| at);
+        let placed =
+            |phase: &'m TurnPhase| PlacedPhase { at: at(phase.letters_before), word: phase.word.as_deref() };
+        message.phases.iter().map(placed).collect()
+    }
+}
+
+/// Some of a turn's text, an item for each phase in it. The provider wants each phase back with its text.
+fn said(text: &str, phases: &[PlacedPhase<'_>], range: Range<usize>) -> Vec<Value> {
+    let inside = phases.iter().map(|phase| phase.at).filter(|at| range.contains(at));
+    let cuts: Vec<usize> = [range.start].into_iter().chain(inside).chain([range.end]).collect();
+    let item = |cut: &[usize]| {
+        let said = text.get(cut[0]..cut[1]).filter(|said| !said.is_empty())?;
+        let mut item = json!({"role": "assistant", "content": said});
+        if let Some(word) = phases.iter().rfind(|phase| phase.at <= cut[0]).and_then(|phase| phase.word) {
+            item["phase"] = word.into();
+        }
+        Some(item)
+    };
+    cuts.windows(2).filter_map(item).collect()
 }
 
 /// Moves the items that are to stand here.

@@ -11,6 +11,7 @@ mod input;
 mod reasoning;
 mod request;
 mod settings;
+mod sources;
 
 use crate::{BackendCall, Failure, GenerationPart, UnsupportedFeature};
 

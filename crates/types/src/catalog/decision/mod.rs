@@ -20,4 +20,4 @@ pub use outcome::{ChoiceOutcome, DecisionOutcome, Verdict, VerdictSource};
 pub use prompt_text::{PromptText, WritingKind};
 pub use record::{Candidate, Decision, Stakes};
 pub use request_traits::{RequestTraits, TRAIT_COUNTS, TRAIT_WORD_PLACES, TRAIT_WORDS_MAX};
-pub use usage::{ChoiceUsage, LimitedBy, SolutionStopReason, ThinkingStopReason};
+pub use usage::{ChoiceUsage, LimitedBy, PromptCacheUsage, SolutionStopReason, ThinkingStopReason};

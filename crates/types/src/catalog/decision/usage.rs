@@ -110,6 +110,19 @@ impl From<LimitedBy> for SolutionStopReason {
     }
 }
 
+/// A prompt by what the provider's cache had of it. `fresh`, `read` and `write` are all of it.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct PromptCacheUsage {
+    /// Tokens that the cache neither had nor took.
+    pub fresh: Tokens,
+    /// Tokens that it had.
+    pub read: Tokens,
+    /// Tokens that were put there.
+    pub write: Tokens,
+    /// How many of those are kept for an hour.
+    pub hour: Tokens,
+}
+
 /// What one choice really took, to the token.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct ChoiceUsage {
@@ -196,6 +209,14 @@ impl ChoiceUsage {
     /// What was put into a cache, in all calls.
     pub fn cache_write(&self) -> Tokens {
         self.calls.iter().map(|call| call.cache_write).sum()
+    }
+
+    /// How the provider's cache served the caller's prompt, which is there once however many calls read it.
+    pub fn prompt_cache(&self) -> PromptCacheUsage {
+        let read = self.cache_read().min(self.prompt);
+        let write = self.cache_write().min(self.prompt.saturating_sub(read));
+        let hour = self.calls.iter().map(|call| call.cache_hour).sum::<Tokens>().min(write);
+        PromptCacheUsage { fresh: self.prompt.saturating_sub(read + write), read, write, hour }
     }
 
     /// What it all costs.

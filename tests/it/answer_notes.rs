@@ -1,0 +1,214 @@
+//! What an upstream says of an answer besides its text, as callers of each API are told it.
+
+use std::sync::Arc;
+
+use serde_json::{Value, json};
+
+use crate::harness::faultup::Faultup;
+use crate::harness::faultup::rig::Rig;
+use crate::harness::faultup::script::{DONE, Script, Step, ends, event, stream, used};
+use crate::harness::{Answer, World, model, tenant};
+use stint_backend::remote::responses::{OpenAiResponsesBackend, Settings};
+use stint_backend::remote::{self, Connections};
+use stint_types::catalog::{EnforcementClass, Model};
+use stint_types::units::Tokens;
+
+/// Each API's path, and the member that has its question.
+const APIS: [(&str, &str); 3] =
+    [("/v1/chat/completions", "messages"), ("/v1/responses", "input"), ("/v1/messages", "messages")];
+
+/// A question to the model `m` in an API's form.
+fn question(member: &str, stream: bool) -> Value {
+    json!({
+        "model": "m", "stream": stream, "max_tokens": 20,
+        member: [{ "role": "user", "content": "What is 1+2?" }],
+    })
+}
+
+async fn ask(world: &World, (path, member): (&str, &str), stream: bool) -> Answer {
+    let mut asked = question(member, stream);
+    if path.ends_with("responses") {
+        let limit = asked.as_object_mut().unwrap().shift_remove("max_tokens");
+        asked["max_output_tokens"] = limit.into();
+    }
+    world.post(path, "sk-key", &asked).await
+}
+
+/// What an upstream of chat completions sends: these deltas, and a good end.
+fn deltas(deltas: &[Value]) -> Script {
+    let chunk =
+        |delta: &Value| event(&json!({ "choices": [{ "index": 0, "delta": delta, "finish_reason": null }] }));
+    let said: String = deltas.iter().map(chunk).collect();
+    stream().send(said + &event(&ends("stop")) + &event(&used(9, 5)) + DONE).then(Step::Close)
+}
+
+fn events<'a>(answer: &'a [Value], kind: &str) -> Vec<&'a Value> {
+    answer.iter().filter(|event| event["type"] == kind).collect()
+}
+
+/// A gateway whose model `m` is behind an upstream of Responses that sends these events.
+async fn behind_responses(said: &[Value]) -> (World, Faultup) {
+    let usage = json!({ "input_tokens": 9, "output_tokens": 5 });
+    let end = json!({ "type": "response.completed", "response": { "status": "completed", "usage": usage } });
+    let said: String = said.iter().chain([&end]).map(event).collect();
+    let upstream = Faultup::start(vec![stream().send(said).then(Step::Close)]).await;
+    let client =
+        remote::Settings { base_url: format!("{}/v1", upstream.address), ..remote::Settings::default() };
+    let settings = Settings { client, model: "gpt-m".to_owned(), name: "m".into(), ..Settings::default() };
+    let backend = Arc::new(OpenAiResponsesBackend::new(&Connections::default(), settings).unwrap());
+    let model = Model { solution_max: Some(Tokens(20)), ..model("m", EnforcementClass::Effort) };
+    (World::with(vec![(model, backend)], vec![tenant("key", 1 << 50)], |_| ()).await, upstream)
+}
+
+/// What declines is told by each API's own words for it, whole and streamed.
+async fn check_refusal(world: &World) {
+    let chat = ask(world, APIS[0], false).await.good();
+    let message = &chat["choices"][0]["message"];
+    assert_eq!((&message["refusal"], &message["content"]), (&json!("I cannot help."), &Value::Null));
+    let streamed = ask(world, APIS[0], true).await.chunks();
+    assert_eq!(streamed.joined(0, "refusal"), "I cannot help.");
+    assert_eq!(streamed.joined(0, "content"), "");
+
+    let part = json!({ "type": "refusal", "refusal": "I cannot help." });
+    let response = ask(world, APIS[1], false).await.good();
+    let message = response["output"].as_array().unwrap().last().unwrap();
+    assert_eq!(message["content"], json!([part]), "{response}");
+    let streamed = ask(world, APIS[1], true).await.chunks().all;
+    let told: String = events(&streamed, "response.refusal.delta")
+        .iter()
+        .filter_map(|event| event["delta"].as_str())
+        .collect();
+    assert_eq!(told, "I cannot help.");
+    assert_eq!(events(&streamed, "response.refusal.done")[0]["refusal"], "I cannot help.");
+    assert_eq!(events(&streamed, "response.content_part.done").last().unwrap()["part"], part);
+    assert!(events(&streamed, "response.output_text.delta").is_empty());
+
+    let message = ask(world, APIS[2], false).await.good();
+    assert_eq!(message["stop_reason"], "refusal");
+    assert_eq!(message["content"], json!([{ "type": "text", "text": "I cannot help." }]));
+    let streamed = ask(world, APIS[2], true).await.chunks().all;
+    assert_eq!(events(&streamed, "message_delta")[0]["delta"]["stop_reason"], "refusal");
+}
+
+#[tokio::test]
+async fn a_refusal_is_told_as_one_and_not_as_the_answer() {
+    let said = [json!({ "role": "assistant", "content": null }), json!({ "refusal": "I cannot" })];
+    let rig = Rig::new(vec![deltas(&[&said[..], &[json!({ "refusal": " help." })]].concat())]).await;
+    check_refusal(&rig.world).await;
+    let delta = |text: &str| json!({ "type": "response.refusal.delta", "output_index": 0, "delta": text });
+    let (world, _upstream) = behind_responses(&[delta("I cannot"), delta(" help.")]).await;
+    check_refusal(&world).await;
+}
+
+#[tokio::test]
+async fn a_refusal_that_is_sent_back_is_what_the_model_said() {
+    let rig = Rig::new(vec![deltas(&[json!({ "content": "Then not." })])]).await;
+    let messages = json!([
+        { "role": "user", "content": "Help me." },
+        { "role": "assistant", "content": null, "refusal": "I cannot help." },
+        { "role": "user", "content": "Please." },
+    ]);
+    rig.world.ask("sk-key", &json!({ "model": "m", "messages": messages })).await.good();
+    let sent = rig.upstream.log()[0].body.clone();
+    assert_eq!(sent["messages"][1]["content"], "I cannot help.", "{sent}");
+}
+
+/// The phases and texts of the messages among some items.
+fn phases(items: &Value) -> Vec<(&str, Option<&str>)> {
+    let messages = items.as_array().unwrap().iter().filter(|item| item["role"] == "assistant");
+    let text = messages.map(|item| {
+        let text = item["content"].as_str().or(item["content"][0]["text"].as_str());
+        (text.unwrap(), item["phase"].as_str())
+    });
+    text.collect()
+}
+
+#[tokio::test]
+async fn what_a_message_is_for_is_told_and_goes_back_with_it() {
+    let message = |at: u64, phase: &str| {
+        let item = json!({ "type": "message", "role": "assistant", "content": [], "phase": phase });
+        json!({ "type": "response.output_item.added", "output_index": at, "item": item })
+    };
+    let text = |at: u64, text: &str| json!({ "type": "response.output_text.delta", "output_index": at, "delta": text });
+    let said =
+        [message(0, "commentary"), text(0, "I look."), message(1, "final_answer"), text(1, "It is 3.")];
+    let (world, upstream) = behind_responses(&said).await;
+    let expected = [("I look.", Some("commentary")), ("It is 3.", Some("final_answer"))];
+
+    let first = ask(&world, APIS[1], false).await.good();
+    assert_eq!(phases(&first["output"]), expected);
+    let streamed = ask(&world, APIS[1], true).await.chunks().all;
+    for kind in ["response.output_item.added", "response.output_item.done"] {
+        let told: Vec<&str> =
+            events(&streamed, kind).iter().filter_map(|event| event["item"]["phase"].as_str()).collect();
+        assert_eq!(told, ["commentary", "final_answer"], "{kind}");
+    }
+
+    let goes_on = json!({ "model": "m", "previous_response_id": first["id"], "input": "and then?" });
+    world.post("/v1/responses", "sk-key", &goes_on).await.good();
+    let mut items = question("input", false)["input"].take();
+    items.as_array_mut().unwrap().extend(first["output"].as_array().unwrap().iter().cloned());
+    items.as_array_mut().unwrap().push(json!({ "role": "user", "content": "and then?" }));
+    world.post("/v1/responses", "sk-key", &json!({ "model": "m", "input": items })).await.good();
+    for exchange in &upstream.log()[2..] {
+        assert_eq!(phases(&exchange.body["input"]), expected, "{}", exchange.body);
+    }
+}
+
+/// Two sources, of each of two texts of 5 characters.
+async fn check_sources(world: &World, messages: usize) {
+    let nested = |start: u64| {
+        let cited = json!({ "url": "https://a", "title": "A", "start_index": start, "end_index": start + 4 });
+        json!({ "type": "url_citation", "url_citation": cited })
+    };
+    let chat = ask(world, APIS[0], false).await.good();
+    assert_eq!(chat["choices"][0]["message"]["content"], "Rain.Wind.");
+    assert_eq!(chat["choices"][0]["message"]["annotations"], json!([nested(0), nested(5)]));
+    let streamed = ask(world, APIS[0], true).await.chunks().all;
+    let told = streamed.iter().filter_map(|chunk| chunk["choices"][0]["delta"]["annotations"].as_array());
+    assert_eq!(told.flatten().cloned().collect::<Vec<Value>>(), [nested(0), nested(5)]);
+
+    let flat = |start: u64| json!({ "type": "url_citation", "url": "https://a", "title": "A", "start_index": start, "end_index": start + 4 });
+    let expected = if messages == 1 { vec![flat(0), flat(5)] } else { vec![flat(0), flat(0)] };
+    let response = ask(world, APIS[1], false).await.good();
+    let items = || response["output"].as_array().unwrap().iter().filter(|item| item["type"] == "message");
+    let told = items().filter_map(|item| item["content"][0]["annotations"].as_array()).flatten();
+    assert_eq!((items().count(), told.cloned().collect::<Vec<Value>>()), (messages, expected.clone()));
+    let streamed = ask(world, APIS[1], true).await.chunks().all;
+    let told = events(&streamed, "response.output_text.annotation.added");
+    let told: Vec<Value> = told.into_iter().map(|event| event["annotation"].clone()).collect();
+    assert_eq!(told, expected);
+    ask(world, APIS[2], false).await.good();
+}
+
+#[tokio::test]
+async fn the_sources_of_an_answer_are_told() {
+    let source = |start: u64| {
+        let cited = json!({ "url": "https://a", "title": "A", "start_index": start, "end_index": start + 4 });
+        json!({ "annotations": [{ "type": "url_citation", "url_citation": cited }] })
+    };
+    let said = [json!({ "content": "Rain." }), source(0), json!({ "content": "Wind." }), source(5)];
+    let rig = Rig::new(vec![deltas(&said)]).await;
+    check_sources(&rig.world, 1).await;
+
+    let message = |at: u64, phase: &str| {
+        let item = json!({ "type": "message", "role": "assistant", "content": [], "phase": phase });
+        json!({ "type": "response.output_item.added", "output_index": at, "item": item })
+    };
+    let text = |at: u64, text: &str| json!({ "type": "response.output_text.delta", "output_index": at, "delta": text });
+    let cites = |at: u64| {
+        let annotation = json!({
+            "type": "url_citation", "url": "https://a", "title": "A", "start_index": 0, "end_index": 4 });
+        json!({ "type": "response.output_text.annotation.added", "output_index": at, "annotation": annotation })
+    };
+    let said = [
+        message(0, "commentary"),
+        text(0, "Rain."),
+        cites(0),
+        message(1, "final_answer"),
+        text(1, "Wind."),
+        cites(1),
+    ];
+    let (world, _upstream) = behind_responses(&said).await;
+    check_sources(&world, 2).await;
+}
