@@ -96,6 +96,11 @@ pub trait Provider: fmt::Debug + Send + Sync + 'static {
         Turns::Never
     }
 
+    /// Why the model cannot think for this request, though it does else.
+    fn thinking_ruled_out(&self, _: &Request) -> Option<&'static str> {
+        None
+    }
+
     /// What is asked for how many tokens a prompt has, and where the answer says it; nothing if the API has no such
     /// question.
     fn count_request(&self, _: &Arc<Request>) -> Option<(UpstreamRequest, &'static str)> {
@@ -209,6 +214,10 @@ fn parse_embeddings(mut answer: Value, wanted: usize) -> Result<EmbeddingResult,
 impl<P: Provider> Backend for RemoteBackend<P> {
     fn generate(&self, call: BackendCall) -> BoxFuture<'_, Result<Generation, Failure>> {
         self.start(call).boxed()
+    }
+
+    fn thinking_ruled_out(&self, request: &Request) -> Option<&'static str> {
+        self.provider.thinking_ruled_out(request)
     }
 
     fn embed(&self, ask: Arc<EmbeddingRequest>) -> BoxFuture<'_, Result<EmbeddingResult, Failure>> {
