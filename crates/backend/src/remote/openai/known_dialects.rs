@@ -1,5 +1,6 @@
 //! The dialects of known upstreams.
 
+use super::call_ids::CallIds;
 use super::dialect::{
     BudgetMember, Dialect, EffortMember, LimitMember, MemberWord, ResumeMethod, ThinkingSwitch,
     ThoughtReplay, UsageMember,
@@ -101,13 +102,14 @@ impl Dialect {
         }
     }
 
-    /// Mistral, which refuses every member that it does not know.
+    /// Mistral, which refuses every member that it does not know, and every id of a tool call that is not like its own.
     pub fn mistral() -> Dialect {
         Dialect {
             limit: LimitMember::MaxTokens,
             switch: ThinkingSwitch::Effort { on: Some("high".into()), off: "none".into() },
             resume: ResumeMethod::PrefixPart,
             usage: UsageMember::Unasked,
+            call_ids: CallIds::NineAlphanumerics,
             seed: Some("random_seed"),
             omits: words(&MISTRAL_OMITS),
             ..Dialect::default()
