@@ -37,6 +37,7 @@ mod summary_reader;
 mod tests;
 mod timeouts;
 mod tls_roots;
+mod tool_names;
 mod transport_error;
 mod uncounted;
 #[cfg(test)]
@@ -66,6 +67,7 @@ use super::{
 
 use client::UpstreamClient;
 use event_stream::UpstreamEventStream;
+use tool_names::{OwnNameReader, ShortToolNames};
 
 pub use cache_policy::{CachePolicy, Caching};
 pub use caller_headers::{ANY_BETA, CallerHeaderRules, HARMLESS_BETAS};
@@ -109,6 +111,11 @@ pub trait Provider: fmt::Debug + Send + Sync + 'static {
 
     /// Whether it can be asked for an answer in one piece; else all of them come as streams.
     fn answers_whole(&self) -> bool {
+        false
+    }
+
+    /// Whether it takes names of tools of more than 64 bytes. Others are sent shorter ones.
+    fn takes_long_tool_names(&self) -> bool {
         false
     }
 
@@ -162,6 +169,24 @@ impl<P: Provider> RemoteBackend<P> {
     }
 
     async fn start(&self, call: BackendCall) -> Result<Generation, Failure> {
+        let names = if self.provider.takes_long_tool_names() {
+            ShortToolNames::default()
+        } else {
+            ShortToolNames::of(&call.request)
+        };
+        if names.is_empty() {
+            return self.send(call, |reader| reader).await;
+        }
+        let request = Arc::new(tool_names::shorten(&call.request));
+        self.send(BackendCall { request, ..call }, |reader| OwnNameReader { reader, names }).await
+    }
+
+    /// Sends a call; `read` is given what reads its answer.
+    async fn send<R: EventReader>(
+        &self,
+        call: BackendCall,
+        read: impl FnOnce(Box<dyn EventReader>) -> R,
+    ) -> Result<Generation, Failure> {
         let mut sent = self.provider.write_request(&call).map_err(Failure::unsent)?;
         passthrough::add_members(&mut sent.body, &call, self.client.members());
         self.client.separate_cache(&mut sent.body, &call.request);
@@ -177,7 +202,7 @@ impl<P: Provider> RemoteBackend<P> {
             self.client.stream(&sent, self.provider.silence_policy(&call)).await?
         };
         let events = events.with_token_limit(call.part.tokens_max());
-        Ok(generation_stream(events, self.provider.reader(&call), lap, VecDeque::new()))
+        Ok(generation_stream(events, read(self.provider.reader(&call)), lap, VecDeque::new()))
     }
 
     async fn count_prompt_tokens(&self, request: &Arc<Request>) -> Option<Tokens> {

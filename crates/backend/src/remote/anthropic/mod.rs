@@ -76,6 +76,11 @@ impl Provider for AnthropicMessages {
         Some((self.upstream_request("messages/count_tokens", body, request), "/input_tokens"))
     }
 
+    /// They may have 128 bytes.
+    fn takes_long_tool_names(&self) -> bool {
+        true
+    }
+
     /// It begins its stream before it thinks.
     fn silence_policy(&self, call: &BackendCall) -> SilencePolicy {
         if call.hides_thinking() { SilencePolicy::ThinksInStream } else { SilencePolicy::Streams }

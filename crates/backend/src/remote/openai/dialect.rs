@@ -39,6 +39,8 @@ pub struct Dialect {
     pub thought_replay: ThoughtReplay,
     /// The ids of tool calls that it takes.
     pub call_ids: CallIds,
+    /// True if a tool's name may have more than 64 bytes.
+    pub long_tool_names: bool,
     /// True if marks for a provider's cache are passed on.
     pub passes_cache_marks: bool,
     /// What a fixed draw is called; nothing if there is none.
@@ -65,6 +67,7 @@ impl Default for Dialect {
             prompt_ids: false,
             thought_replay: ThoughtReplay::Never,
             call_ids: CallIds::Any,
+            long_tool_names: false,
             passes_cache_marks: false,
             seed: Some("seed"),
             omits: Vec::new(),

@@ -69,6 +69,7 @@ impl Dialect {
             token_ids: true,
             prompt_ids: true,
             thought_replay: ThoughtReplay::AsReceived("reasoning"),
+            long_tool_names: true,
             ..Dialect::default()
         }
     }
@@ -83,6 +84,7 @@ impl Dialect {
             resume: ResumeMethod::FinalMessage,
             usage: UsageMember::EachChunk,
             thought_replay: ThoughtReplay::AsReceived("reasoning_content"),
+            long_tool_names: true,
             ..Dialect::default()
         }
     }
@@ -98,6 +100,7 @@ impl Dialect {
             resume: ResumeMethod::FinalMessage,
             usage: UsageMember::Timings,
             thought_replay: ThoughtReplay::AsReceived("reasoning_content"),
+            long_tool_names: true,
             ..Dialect::default()
         }
     }
@@ -127,6 +130,7 @@ impl Dialect {
             limit: LimitMember::MaxTokens,
             switch: ThinkingSwitch::Effort { on: None, off: "none".into() },
             omits: words(&["tool_choice"]),
+            long_tool_names: true,
             ..Dialect::default()
         }
     }

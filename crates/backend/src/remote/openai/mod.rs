@@ -108,6 +108,10 @@ impl Provider for ChatCompletions {
         }
     }
 
+    fn takes_long_tool_names(&self) -> bool {
+        self.settings.dialect.long_tool_names
+    }
+
     fn answers_whole(&self) -> bool {
         self.responses.is_none()
     }
