@@ -112,8 +112,7 @@ mod tests {
         let request = |name: &str| {
             let call = ToolCall { id: "a".into(), name: name.into(), arguments: "{}".into() };
             let turn = Message { tool_calls: vec![call], ..Message::text(Role::Assistant, "") };
-            let declared =
-                |name: &str| Tool { name: name.into(), declaration: named(name), cache_breakpoint: None };
+            let declared = |name: &str| Tool::new(name, named(name));
             let list = json!({"mode": "auto", "tools": [named(name), named("look")]});
             Request {
                 tools: vec![declared(name), declared("look")],

@@ -354,6 +354,8 @@ fn tools(request: &Request) -> Option<Value> {
                 ("strict", function.strict.then(|| json!(true))),
             ],
         );
+        let members = tool.anthropic_members.as_ref().and_then(Value::as_object);
+        declared.extend(members.into_iter().flatten().map(|(name, value)| (name.clone(), value.clone())));
         let mut declared = Value::Object(declared);
         if let Some(keep) = tool.cache_breakpoint {
             wire::mark_for_cache(&mut declared, keep);
