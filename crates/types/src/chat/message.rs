@@ -127,7 +127,7 @@ pub struct Message {
 
 impl Message {
     /// The words that a failed tool's result begins with.
-    pub const FAILED: &str = "Error: ";
+    pub const FAILED: &'static str = "Error: ";
 
     /// A message of plain text.
     pub fn text(role: Role, text: impl Into<String>) -> Message {
