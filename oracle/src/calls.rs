@@ -104,7 +104,7 @@ fn check<R: Read>(bytes: &[u8]) -> Result<(), String> {
 fn tools() -> [Tool; 1] {
     let parameters = json!({"properties": {"a": {"type": "string"}, "b": {"type": "integer"}}});
     let declaration = json!({"type": "function", "function": {"name": "add", "parameters": parameters}});
-    [Tool { name: "add".to_owned(), declaration, cache_breakpoint: None }]
+    [Tool::new("add", declaration)]
 }
 
 /// What holds of the parts of any text.

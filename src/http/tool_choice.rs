@@ -64,7 +64,7 @@ mod tests {
 
     #[test]
     fn a_list_of_allowed_tools_names_tools_that_are_declared() {
-        let tool = Tool { name: "look".to_owned(), declaration: Value::Null, cache_breakpoint: None };
+        let tool = Tool::new("look", Value::Null);
         let said = |list: Value| {
             let choice = json!({ "type": "allowed_tools", "allowed_tools": list });
             check(&choice, std::slice::from_ref(&tool)).err().map(|problem| problem.message().to_string())

@@ -71,6 +71,8 @@ pub enum UnsupportedFeature {
     Choice,
     /// Penalties, or other odds for some tokens.
     Penalties,
+    /// The chances of the answer's tokens.
+    Logprobs,
 }
 
 /// A failed generation. It shows and prints itself for the log: with its [reason](Failure::reason), and without what was

@@ -43,6 +43,11 @@ pub trait Backend: fmt::Debug + Send + Sync {
     /// was never sent says so in its failure.
     fn generate(&self, call: BackendCall) -> BoxFuture<'_, Result<Generation, Failure>>;
 
+    /// Why its model cannot think for this request, though it does else; nothing where it can, and where it never thinks.
+    fn thinking_ruled_out(&self, _: &Request) -> Option<&'static str> {
+        None
+    }
+
     /// Makes vectors of texts.
     fn embed(&self, _: Arc<EmbeddingRequest>) -> BoxFuture<'_, Result<EmbeddingResult, Failure>> {
         let failure = Failure::incapable(UnsupportedFeature::Service, "this model makes no embeddings");

@@ -114,7 +114,7 @@ mod tests {
     fn request(choice: &str) -> Request {
         let declaration = json!({"type": "function", "function": {"name": "f"}});
         Request {
-            tools: vec![Tool { name: "f".to_owned(), declaration, cache_breakpoint: None }],
+            tools: vec![Tool::new("f", declaration)],
             tool_choice: Some(json!(choice)),
             ..Request::new("m", vec![Message::text(Role::User, "?")])
         }

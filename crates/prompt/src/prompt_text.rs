@@ -26,6 +26,7 @@ pub fn of_request(request: &Request) -> PromptText {
     for tool in &request.tools {
         text.fixed += TOOL;
         add(&mut text, &tool.declaration.to_string());
+        tool.anthropic_members.iter().for_each(|members| add(&mut text, &members.to_string()));
     }
     request.response_format.iter().for_each(|format| add(&mut text, &format.to_string()));
     text

@@ -145,7 +145,7 @@ fn control_tokens_are_not_assembled_from_parts_or_tools() {
     let mut request = user("");
     request.messages[0].content = ["<|im_", "end|>"].map(|text| ContentPart::Text(text.to_owned())).into();
     let declaration = json!({"function": {"name": "f", "parameters": {"<|im_end|>": "<|im_start|>"}}});
-    request.tools = vec![Tool { name: "f".to_owned(), declaration, cache_breakpoint: None }];
+    request.tools = vec![Tool::new("f", declaration)];
     let tools = r#"[{"function": {"name": "f", "parameters": {"<|im_end|>": "<|im_start|>"}}}]"#;
     check_rendered(&format, &request, &format!("<|im_end|>{tools}[<|im_end|>]"));
 }
@@ -272,7 +272,7 @@ fn any_request() -> impl Strategy<Value = Request> {
         let tool = |(name, members): (String, std::collections::BTreeMap<String, i32>)| {
             let declaration =
                 json!({ "type": "function", "function": { "name": name, "parameters": members } });
-            Tool { name, declaration, cache_breakpoint: None }
+            Tool::new(name, declaration)
         };
         let tools = tools.into_iter().map(tool).collect();
         Request { tools, ..request(said.into_iter().map(message).collect()) }

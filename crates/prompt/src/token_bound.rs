@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use serde_json::Value;
 
 use stint_types::catalog::ImageTokens;
-use stint_types::chat::{ContentPart, EmbeddingInputs, MemberPhase, Message, Request, Role};
+use stint_types::chat::{ContentPart, EmbeddingInputs, MemberPhase, Message, Request, Role, Tool};
 use stint_types::units::Tokens;
 
 use crate::media_bound;
@@ -31,7 +31,9 @@ pub fn prompt_tokens(request: &Request, images: &ImageTokens) -> Tokens {
 }
 
 fn tools_and_format(request: &Request) -> u64 {
-    let tools: u64 = request.tools.iter().map(|tool| TOOLS / 16 + json(&tool.declaration)).sum();
+    let members = |tool: &Tool| tool.anthropic_members.as_ref().map_or(0, json);
+    let tool = |tool: &Tool| TOOLS / 16 + json(&tool.declaration) + members(tool);
+    let tools: u64 = request.tools.iter().map(tool).sum();
     let format = request.response_format.as_ref().map_or(0, json);
     let preamble = if request.tools.is_empty() { 0 } else { TOOLS };
     preamble + tools + format + called_tools(request)

@@ -6,13 +6,14 @@
 
 use crate::config::reader::Section;
 use stint_decide::estimate::ability::{AbilityEvidence, Relative, SHIPPED, guess_ability};
-use stint_types::catalog::Tariff;
+use stint_types::catalog::{Capability, Tariff};
 
 use super::declared_model::DeclaredModel;
 use super::default_model::default_model;
 use super::defaults::BackendDefaults;
 use super::host::is_host;
 use super::kind::{BackendKind, KINDS, SELF_HOSTED_CAPABILITIES};
+use super::model_source::ModelSource;
 use super::{ability, dialect, model_keys, provider, tariff};
 
 /// Entries about models, in the order in which they count.
@@ -119,11 +120,22 @@ impl<'d> KnownModels<'d> {
 /// What an entry says of a model is said of its makers' API; a server of one's own has the rest besides, but for a model that
 /// is said to have nothing.
 fn add_self_hosted_capabilities(model: &mut DeclaredModel, base: &BackendDefaults) {
+    let has_logprobs = reports_logprobs(model);
     let known = &mut model.model.capabilities;
     let usual =
         if base.is_self_hosted_server() && !known.is_empty() { SELF_HOSTED_CAPABILITIES } else { &[] };
-    let lacking: Vec<_> = usual.iter().copied().filter(|capability| !known.contains(capability)).collect();
+    let can_be = |capability: &Capability| *capability != Capability::Logprobs || has_logprobs;
+    let lacking: Vec<_> = usual.iter().copied().filter(|it| !known.contains(it) && can_be(it)).collect();
     known.extend(lacking);
+}
+
+/// False for a model that reports no chances of tokens while it thinks, and has no word for that it is not to think.
+fn reports_logprobs(model: &DeclaredModel) -> bool {
+    let (ModelSource::OpenAi(settings) | ModelSource::Vllm(settings)) = &model.config.source else {
+        return true;
+    };
+    let is_omitted = settings.dialect.omits_thinking.iter().any(|word| word == "logprobs");
+    !is_omitted || model.model.efforts.iter().any(|level| level.word == "none")
 }
 
 impl<'d> CatalogEntry<'d> {

@@ -48,6 +48,17 @@ fn the_catalogue_tells_what_a_going_conversation_with_a_claude_model_may_hold() 
 }
 
 #[test]
+fn a_model_that_always_thinks_and_reports_no_chances_of_tokens_then_has_none_on_any_server() {
+    let has = |name: &str| {
+        let own = "kind = 'openai'\nbase_url = 'http://127.0.0.1:9/v1'";
+        model(own, &format!("upstream = '{name}'")).has_capability(Capability::Logprobs)
+    };
+    assert!(!has("gpt-5-mini"));
+    assert!(has("gpt-5.1"), "at the effort none it reports them");
+    assert!(has("gpt-4.1") && has("my-own"));
+}
+
+#[test]
 fn an_operator_says_otherwise_of_a_conversation_than_the_catalogue() {
     let own = "kind = 'anthropic'\napi_key_env = 'OPENAI_API_KEY'";
     let said = "upstream = 'claude-opus-5-5'\nthoughts_bound = false\ntask_budget_min = 50000";

@@ -82,7 +82,8 @@ pub(super) fn gather_inputs_with(
     let (route, no_vote) = allowed_vote(state, rules.route, &request);
     let rules = RoutingRules { route, ..rules };
     let needs = needs::of(&request);
-    let (models, wrong_specialty) = candidates(state, &rules, &asked, sticky.as_ref(), &needs);
+    let (mut models, wrong_specialty) = candidates(state, &rules, &asked, sticky.as_ref(), &needs);
+    models.iter_mut().for_each(|model| rule_out_thinking(state, model, &request));
     let able: Vec<&Arc<Model>> = models.iter().filter(|model| is_able(model, &needs)).collect();
     let prompts = prompt_bounds(state, &able, &request, &needs, prompt_bound.as_ref());
     let (market, paced) = market(state, tenant, &rules.route, &able);
@@ -201,6 +202,14 @@ fn as_known(state: &GatewayState, model: &Arc<Model>) -> Arc<Model> {
     match reported.filter(|context| *context < model.context) {
         Some(context) => Arc::new(Model { context, ..(*model).clone() }),
         None => model,
+    }
+}
+
+/// A model that cannot think for this request is planned as one that does not: its answer has all the room.
+fn rule_out_thinking(state: &GatewayState, model: &mut Arc<Model>, request: &Request) {
+    let fleet = state.parts.fleets.get(&model.name).filter(|_| model.thinking_max > Tokens::ZERO);
+    if let Some(why) = fleet.and_then(|fleet| fleet.thinking_ruled_out(request)) {
+        *model = Arc::new(model.without_thinking(why));
     }
 }
 

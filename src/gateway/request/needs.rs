@@ -79,6 +79,7 @@ fn asking(request: &Request, lack: UnsupportedFeature) -> &'static str {
         UnsupportedFeature::Tools => "tools",
         UnsupportedFeature::Choice => "tool_choice",
         UnsupportedFeature::Penalties => penalty(request).unwrap_or("model"),
+        UnsupportedFeature::Logprobs => "logprobs",
         UnsupportedFeature::Service | UnsupportedFeature::Thinking => "model",
     }
 }

@@ -225,7 +225,7 @@ fn request(model: &str, capability: Option<Capability>, thinking: Option<Tokens>
         Some(Capability::Tools) => {
             let function = json!({ "name": "ok", "description": "Says ok.", "parameters": schema });
             let declaration = json!({ "type": "function", "function": function });
-            request.tools = vec![Tool { name: "ok".to_owned(), declaration, cache_breakpoint: None }];
+            request.tools = vec![Tool::new("ok", declaration)];
         }
         Some(Capability::Schema) => {
             let format = json!({ "name": "ok", "schema": schema });

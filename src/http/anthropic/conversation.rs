@@ -202,7 +202,7 @@ fn call(mut block: Fields) -> Result<ToolCall, ApiError> {
     Ok(call)
 }
 
-/// What a tool gave back. That it failed is put into words: not every model has a sign for it.
+/// What a tool gave back. That it failed is put into words too: not every model has a sign for it.
 fn result(mut block: Fields) -> Result<Message, ApiError> {
     let id = block.require("tool_use_id")?;
     let failed = block.boolean("is_error")? == Some(true);
@@ -220,14 +220,14 @@ fn result(mut block: Fields) -> Result<Message, ApiError> {
         Some(_) => return Err(ApiError::invalid(Some(&name), "must be a string or a list of blocks")),
     };
     if failed {
-        content.insert(0, ContentPart::Text("Error: ".into()));
+        content.insert(0, ContentPart::Text(Message::FAILED.into()));
     }
     if content.is_empty() {
         content.push(ContentPart::Text(String::new()));
     }
     block.take_all(&["toolset_name"]);
     end(block, &mut content)?;
-    Ok(Message { content, tool_call_id: Some(id), ..Message::text(Role::Tool, "") })
+    Ok(Message { content, tool_call_id: Some(id), is_error: failed, ..Message::text(Role::Tool, "") })
 }
 
 fn result_part(path: &str, at: usize, part: Value, content: &mut Vec<ContentPart>) -> Result<(), ApiError> {

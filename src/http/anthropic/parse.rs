@@ -219,13 +219,37 @@ fn read_tool(path: &str, tool: Value) -> Result<Tool, ApiError> {
         function.insert("strict".into(), true.into());
     }
     let marked = cache_control::take(&mut fields)?;
-    fields.take_all(&["input_examples", "eager_input_streaming", "allowed_callers", "defer_loading"]);
+    let members = anthropic_members(&mut fields)?;
+    check_callers(&mut fields)?;
+    // Here models get all tools at once.
+    fields.take_all(&["defer_loading"]);
     fields.finish()?;
-    Ok(Tool {
-        name,
-        declaration: json!({ "type": "function", "function": function }),
-        cache_breakpoint: marked,
-    })
+    let declaration = json!({ "type": "function", "function": function });
+    Ok(Tool { cache_breakpoint: marked, anthropic_members: members, ..Tool::new(name, declaration) })
+}
+
+/// What only Claude gets of a tool: examples of its input, and whether that is streamed as it is written.
+fn anthropic_members(fields: &mut Fields) -> Result<Option<Value>, ApiError> {
+    let mut members = Map::new();
+    if let Some(examples) = fields.list("input_examples")?.filter(|examples| !examples.is_empty()) {
+        members.insert("input_examples".into(), examples.into());
+    }
+    if fields.boolean("eager_input_streaming")? == Some(true) {
+        members.insert("eager_input_streaming".into(), true.into());
+    }
+    Ok((!members.is_empty()).then_some(Value::Object(members)))
+}
+
+/// A tool that only code may call is not offered to a model: it would call it itself.
+fn check_callers(fields: &mut Fields) -> Result<(), ApiError> {
+    let name = fields.full_name("allowed_callers");
+    let callers = fields.list("allowed_callers")?.unwrap_or_default();
+    if callers.is_empty() || callers.iter().any(|caller| caller == "direct") {
+        return Ok(());
+    }
+    let must =
+        "must have \"direct\": no code runs here that could call a tool; add it, or leave the tool out";
+    Err(ApiError::invalid(Some(&name), must))
 }
 
 /// The choice, and whether only one tool may be called at a time.

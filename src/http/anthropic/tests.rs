@@ -50,6 +50,7 @@ fn results_of_tools_become_messages_of_their_own_in_order() {
     assert_eq!(roles, [Role::System, Role::User, Role::Assistant, Role::Tool, Role::Tool, Role::User]);
     assert_eq!(request.messages[2].tool_calls[0].arguments, r#"{"q":1}"#);
     assert_eq!(request.messages[3].plain_text(), "Error: cat");
+    assert_eq!((request.messages[3].is_error, request.messages[4].is_error), (true, false));
     assert_eq!(request.messages[4].tool_call_id.as_deref(), Some("t2"));
     assert_eq!(request.messages[4].plain_text(), "tool: CronList\n");
     assert_eq!(
@@ -174,11 +175,29 @@ fn tools_choices_and_forms_are_those_of_the_canonical_request() {
 }
 
 #[test]
+fn what_only_claude_takes_of_a_tool_is_kept_for_it() {
+    let examples = json!([{ "q": "a cat" }]);
+    let tools = json!([
+        { "name": "f", "input_schema": {}, "input_examples": examples, "eager_input_streaming": true },
+        { "name": "g", "input_schema": {}, "input_examples": [], "eager_input_streaming": false,
+          "allowed_callers": ["direct", "code_execution_20260120"], "defer_loading": true },
+    ]);
+    let request = asked(&json!([{ "role": "user", "content": "hi" }]), &json!({ "tools": tools }));
+    let members = json!({ "input_examples": examples, "eager_input_streaming": true });
+    assert_eq!(request.tools[0].anthropic_members, Some(members));
+    assert_eq!(request.tools[1].anthropic_members, None);
+    let plain = json!({ "type": "function", "function": { "name": "f", "parameters": {} } });
+    assert_eq!(request.tools[0].declaration, plain, "others do not get them");
+}
+
+#[test]
 fn what_is_wrong_is_named() {
     check_refused(&json!({ "max_tokens": null }), "max_tokens is missing");
     check_refused(&json!({ "temperature": 1.5 }), "temperature must be a number from 0 to 1");
     check_refused(&json!({ "tools": [{ "name": "f" }] }), "tools[0].input_schema must be an object");
     check_refused(&json!({ "tools": [{ "type": "bash_20250124", "name": "f" }] }), "tools[0].type must be");
+    let by_code = json!({ "name": "f", "input_schema": {}, "allowed_callers": ["code_execution_20260120"] });
+    check_refused(&json!({ "tools": [by_code] }), "tools[0].allowed_callers must have \"direct\"");
     let tool = |name: &str| json!({ "name": name, "input_schema": {} });
     check_refused(&json!({ "tools": [tool("a b")] }), "tools[0].name must be 1 to 128 letters");
     check_refused(

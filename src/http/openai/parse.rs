@@ -193,7 +193,10 @@ fn tool(at: usize, mut declaration: Value) -> Result<Tool, ApiError> {
         return Err(ApiError::invalid(Some(&param), "must be \"function\": built-in tools are not offered"));
     }
     match declaration["function"]["name"].as_str() {
-        Some(name) => Ok(Tool { name: name.to_owned(), declaration, cache_breakpoint: marked }),
+        Some(name) => {
+            let name = name.to_owned();
+            Ok(Tool { cache_breakpoint: marked, ..Tool::new(name, declaration) })
+        }
         None => Err(ApiError::invalid(Some(&format!("tools[{at}].function.name")), "must be a string")),
     }
 }
@@ -264,6 +267,7 @@ fn message(path: &str, value: Value) -> Result<Message, ApiError> {
             Role::Tool => Some(fields.require("tool_call_id")?),
             _ => fields.text("tool_call_id")?,
         },
+        is_error: false,
         name: fields.text("name")?,
         phases: Vec::new(),
     };

@@ -94,11 +94,7 @@ fn read_tool(path: &str, tool: Value, space: Option<&str>) -> Result<(ToolIdenti
     let name = function["name"].as_str().unwrap_or_default().to_owned();
     let known_as = flat_name(space, &name);
     function["name"] = known_as.clone().into();
-    let tool = Tool {
-        name: known_as,
-        declaration: json!({ "type": "function", "function": function }),
-        cache_breakpoint: None,
-    };
+    let tool = Tool::new(known_as, json!({ "type": "function", "function": function }));
     Ok((ToolIdentity { form, namespace: space.map(str::to_owned), name }, tool))
 }
 

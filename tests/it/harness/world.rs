@@ -46,6 +46,7 @@ pub(crate) fn model(name: &str, class: EnforcementClass) -> Model {
         classes: vec![class],
         thinking_min: Tokens::ZERO,
         thinks_always: false,
+        thinking_ruled_out: None,
         thinking_max: Tokens(1024),
         thinking_usual: None,
         solution_max: Some(Tokens(64)),

@@ -153,6 +153,29 @@ async fn a_model_that_comes_into_a_run_of_another_is_not_given_its_signatures() 
     check_books(&world, &emulator).await;
 }
 
+#[tokio::test]
+async fn where_no_thought_can_be_the_answer_has_all_the_room() {
+    let call = Turn::calls(0, &[("search", json!({ "q": "a pet" }))]);
+    let emulator = Emulator::start(Provider::default(), vec![call, Turn::answers(0, "a cat")]);
+    let (model, backend) = budgeted(&emulator, "m", &[EnforcementClass::Native]);
+    let world = world(vec![(Model { solution_max: None, ..model }, backend)]).await;
+    let mut asked = json!({ "budget": { "thinking_tokens": 1500 }, "max_completion_tokens": 3000 });
+    (asked["tools"], asked["tool_choice"]) = (json!([tool()]), json!("required"));
+    let first = ask(&world, &asked).await;
+    asked["tool_choice"] = json!("auto");
+    let second = world.ask("sk-acme", &next_turn(&message(&first), &asked)).await;
+    for (answer, reason) in [(first, "a forced tool"), (second, "without its signed thought")] {
+        let budget = answer.good()["budget"].take();
+        assert_eq!(budget["thinking"]["budget"], 0, "{budget}");
+        let why = budget["why"].as_str().unwrap();
+        assert!(why.contains("m answers without thinking") && why.contains(reason), "{why}");
+    }
+    for sent in emulator.asked() {
+        assert_eq!((&sent["thinking"], &sent["max_tokens"]), (&Value::Null, &json!(3000)), "{sent}");
+    }
+    check_books(&world, &emulator).await;
+}
+
 /// Two accounts of one provider, which cannot verify each other's signatures.
 #[tokio::test]
 async fn a_signed_thought_goes_back_to_the_account_that_it_came_from_and_to_no_other() {

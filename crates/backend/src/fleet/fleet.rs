@@ -133,6 +133,13 @@ impl Fleet {
         **self.settings.load()
     }
 
+    /// Why its model cannot think for this request at any of its targets, though it does else.
+    pub fn thinking_ruled_out(&self, request: &Request) -> Option<&'static str> {
+        let reasons: Option<Vec<_>> =
+            self.targets.iter().map(|target| target.backend.thinking_ruled_out(request)).collect();
+        reasons?.first().copied()
+    }
+
     /// An upper bound of the prompt's tokens.
     pub fn prompt_tokens(&self, request: &Request) -> Tokens {
         let bounds = self.targets.iter().map(|target| target.backend.prompt_tokens(request));

@@ -94,6 +94,10 @@ impl Backend for MonitoredBackend {
         .boxed()
     }
 
+    fn thinking_ruled_out(&self, request: &Request) -> Option<&'static str> {
+        self.fleet.backend(self.target_index).thinking_ruled_out(request)
+    }
+
     fn prompt_tokens(&self, request: &Request) -> Tokens {
         self.fleet.backend(self.target_index).prompt_tokens(request)
     }

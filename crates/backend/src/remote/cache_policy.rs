@@ -77,7 +77,7 @@ mod tests {
         let first = Request::new("m", vec![Message::text(Role::User, "Who?")]);
         let mut second = first.clone();
         second.messages.push(Message::text(Role::Assistant, "Nobody."));
-        let tool = Tool { name: "f".to_owned(), declaration: Value::Null, cache_breakpoint: None };
+        let tool = Tool::new("f", Value::Null);
         let agent = Request { tools: vec![tool], ..first.clone() };
         let images = ImageTokens::default();
         let kept = |policy: CachePolicy, least: Option<u64>| {

@@ -215,7 +215,8 @@ fn tool(declaration: &Value) -> Tool {
     let name = declaration["function"]["name"].as_str().unwrap().to_owned();
     let mut declaration = declaration.clone();
     let marked = declaration.as_object_mut().unwrap().shift_remove("cache_control").map(|mark| keep(&mark));
-    Tool { name, declaration, cache_breakpoint: marked }
+    let members = declaration.as_object_mut().unwrap().shift_remove("anthropic");
+    Tool { cache_breakpoint: marked, anthropic_members: members, ..Tool::new(name, declaration) }
 }
 
 /// For how long a mark wants something kept.
@@ -261,6 +262,7 @@ fn message(value: &Value) -> Message {
         signed: list(&value["signed"]).map(signed).collect(),
         tool_calls: calls.collect(),
         tool_call_id: text("tool_call_id"),
+        is_error: value["is_error"] == true,
         name: text("name"),
         phases: list(&value["phases"]).map(phase).collect(),
     }

@@ -40,6 +40,7 @@ mod summary_reader;
 mod tests;
 mod timeouts;
 mod tls_roots;
+mod tool_names;
 mod transport_error;
 mod uncounted;
 #[cfg(test)]
@@ -70,6 +71,7 @@ use super::{
 use client::UpstreamClient;
 use event_repair::EventRepair;
 use event_stream::UpstreamEventStream;
+use tool_names::{OwnNameReader, ShortToolNames};
 
 pub use cache_policy::{CachePolicy, Caching};
 pub use caller_headers::{ANY_BETA, CallerHeaderRules, HARMLESS_BETAS};
@@ -100,6 +102,11 @@ pub trait Provider: fmt::Debug + Send + Sync + 'static {
         Turns::Never
     }
 
+    /// Why the model cannot think for this request, though it does else.
+    fn thinking_ruled_out(&self, _: &Request) -> Option<&'static str> {
+        None
+    }
+
     /// What is asked for how many tokens a prompt has, and where the answer says it; nothing if the API has no such
     /// question.
     fn count_request(&self, _: &Arc<Request>) -> Option<(UpstreamRequest, &'static str)> {
@@ -108,6 +115,11 @@ pub trait Provider: fmt::Debug + Send + Sync + 'static {
 
     /// Whether it can be asked for an answer in one piece; else all of them come as streams.
     fn answers_whole(&self) -> bool {
+        false
+    }
+
+    /// Whether it takes names of tools of more than 64 bytes. Others are sent shorter ones.
+    fn takes_long_tool_names(&self) -> bool {
         false
     }
 
@@ -161,6 +173,24 @@ impl<P: Provider> RemoteBackend<P> {
     }
 
     async fn start(&self, call: BackendCall) -> Result<Generation, Failure> {
+        let names = if self.provider.takes_long_tool_names() {
+            ShortToolNames::default()
+        } else {
+            ShortToolNames::of(&call.request)
+        };
+        if names.is_empty() {
+            return self.send(call, |reader| reader).await;
+        }
+        let request = Arc::new(tool_names::shorten(&call.request));
+        self.send(BackendCall { request, ..call }, |reader| OwnNameReader { reader, names }).await
+    }
+
+    /// Sends a call; `read` is given what reads its answer.
+    async fn send<R: EventReader>(
+        &self,
+        call: BackendCall,
+        read: impl FnOnce(Box<dyn EventReader>) -> R,
+    ) -> Result<Generation, Failure> {
         let mut sent = self.provider.write_request(&call).map_err(Failure::unsent)?;
         passthrough::add_members(&mut sent.body, &call, self.client.members());
         self.client.separate_cache(&mut sent.body, &call.request);
@@ -178,7 +208,7 @@ impl<P: Provider> RemoteBackend<P> {
             lap.mark_whole();
         }
         let events = events.with_token_limit(call.part.tokens_max());
-        Ok(generation_stream(events, self.provider.reader(&call), lap, VecDeque::new()))
+        Ok(generation_stream(events, read(self.provider.reader(&call)), lap, VecDeque::new()))
     }
 
     async fn count_prompt_tokens(&self, request: &Arc<Request>) -> Option<Tokens> {
@@ -199,6 +229,10 @@ impl<P: Provider> RemoteBackend<P> {
 impl<P: Provider> Backend for RemoteBackend<P> {
     fn generate(&self, call: BackendCall) -> BoxFuture<'_, Result<Generation, Failure>> {
         self.start(call).boxed()
+    }
+
+    fn thinking_ruled_out(&self, request: &Request) -> Option<&'static str> {
+        self.provider.thinking_ruled_out(request)
     }
 
     fn embed(&self, ask: Arc<EmbeddingRequest>) -> BoxFuture<'_, Result<EmbeddingResult, Failure>> {

@@ -10,7 +10,7 @@ use tokio::net::TcpListener;
 use crate::{
     Backend, BackendCall, Failure, Fault, GenerationEnd, GenerationPart, Piece, TagEdge, Thought, TokenUsage,
 };
-use stint_types::chat::{EmbeddingInputs, EmbeddingRequest, EpisodeLimits};
+use stint_types::chat::{EmbeddingInputs, EmbeddingRequest, EpisodeLimits, short_tool_name};
 use stint_types::units::Tokens;
 
 use super::llamacpp::{self, LlamaCppBackend};
@@ -94,6 +94,35 @@ fn chunk(text: &str) -> Value {
 fn with(mut steps: Vec<AnswerStep>, more: impl IntoIterator<Item = AnswerStep>) -> Vec<AnswerStep> {
     steps.extend(more);
     steps
+}
+
+#[tokio::test]
+async fn a_tool_s_long_name_is_sent_short_and_called_by_its_own() {
+    let long = "mcp__a_server_of_tools__".repeat(4);
+    let short = short_tool_name(&long).into_owned();
+    assert!((long.len(), short.len()) == (96, 64));
+    let tool = json!({"id": "a", "type": "function", "function": {"name": short, "arguments": "{}"}});
+    let delta =
+        json!({"tool_calls": [{"index": 0, "id": "a", "function": {"name": short, "arguments": "{}"}}]});
+    let streamed = json!({"choices": [{"index": 0, "delta": delta, "finish_reason": "tool_calls"}]});
+    let choice = json!({"index": 0, "message": {"tool_calls": [tool]}, "finish_reason": "tool_calls"});
+    let usage = json!({"prompt_tokens": 7, "completion_tokens": 5});
+    let whole = json!({"object": "chat.completion", "choices": [choice], "usage": usage});
+    for is_whole in [false, true] {
+        let steps = if is_whole { json(&whole) } else { stream(&events(std::slice::from_ref(&streamed))) };
+        let upstream = TestUpstream::start(vec![(CHAT, steps)]).await;
+        let declared = json!({"type": "function", "function": {"name": long}});
+        let asked = json!({"messages": [{"role": "user", "content": ["go"]}], "tools": [declared]});
+        let part = GenerationPart::Total { effort: None, tokens: Tokens(8) };
+        let call = BackendCall { whole: is_whole, ..golden::call(&asked, part) };
+        let (pieces, _) = run(&openai(&upstream.address), call).await;
+        let called = pieces.iter().find_map(|piece| match piece {
+            Piece::ToolCall(call) => call.name.as_deref(),
+            _ => None,
+        });
+        assert_eq!(called, Some(&*long), "{pieces:?}");
+        assert_eq!(upstream.asked()[0].body["tools"][0]["function"]["name"], *short);
+    }
 }
 
 #[tokio::test]

@@ -88,7 +88,8 @@ impl<'a> TokenBounds<'a> {
             room.saturating_sub(kept).max(must)
         };
         let kept_of_total = if budget.solution.is_some() { wanted } else { kept(in_total) };
-        let mut thinking = ThinkingCeiling { most: terms.model.thinking_max, by: BudgetReason::Provider };
+        let by = terms.model.thinking_ruled_out.map_or(BudgetReason::Provider, BudgetReason::RuledOut);
+        let mut thinking = ThinkingCeiling { most: terms.model.thinking_max, by };
         thinking.lower(beside(in_context, kept(in_context)), BudgetReason::Context);
         thinking.lower(beside(in_output, kept(in_output)), BudgetReason::Output);
         thinking.lower(beside(in_total, kept_of_total), BudgetReason::Total(members.total));

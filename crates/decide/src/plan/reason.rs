@@ -25,6 +25,8 @@ pub(super) enum BudgetReason<'a> {
     Output,
     /// The most that the model can think.
     Provider,
+    /// The model cannot think for this request, for this reason.
+    RuledOut(&'static str),
     /// What the caller stated by this member does nothing, since the model is not known to think.
     NoThinking(&'static str),
     /// The caller's effort by this member says nothing of tokens, since it is not known how long the model usually thinks.
@@ -70,6 +72,7 @@ impl fmt::Display for BudgetReason<'_> {
             BudgetReason::Total(member) | BudgetReason::Cost(member) => {
                 return write!(f, "limited by {member}");
             }
+            BudgetReason::RuledOut(why) => return write!(f, "since {why}"),
             BudgetReason::NoThinking(member) => {
                 return write!(f, "{member} has no effect since the model is not known to think");
             }

@@ -169,6 +169,7 @@ pub(super) fn model(answerer: &ScenarioModel) -> Model {
         classes: vec![answerer.class],
         thinking_min: Tokens::ZERO,
         thinks_always: false,
+        thinking_ruled_out: None,
         thinking_max: answerer.thinking_max,
         thinking_usual: None,
         solution_max: Some(Tokens(4096)),

@@ -7,11 +7,7 @@ use super::*;
 fn read(syntax: ToolCallSyntax, pieces: &[&str]) -> (String, Vec<String>) {
     let properties = json!({"q": {"type": "string"}, "count": {"type": "integer"}});
     let declaration = json!({"function": {"name": "search", "parameters": {"properties": properties}}});
-    let mut calls = ToolCallParser::new(syntax, "call_7").with_tools(&[Tool {
-        name: "search".to_owned(),
-        declaration,
-        cache_breakpoint: None,
-    }]);
+    let mut calls = ToolCallParser::new(syntax, "call_7").with_tools(&[Tool::new("search", declaration)]);
     let mut said: Vec<AnswerSegment> = pieces.iter().flat_map(|piece| calls.push(piece)).collect();
     said.extend(calls.finish());
     let (mut text, mut made) = (String::new(), Vec::new());

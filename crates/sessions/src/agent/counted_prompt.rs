@@ -158,7 +158,10 @@ fn hash_frame(request: &Request, tools: &[Tool], are_told: bool) -> [u8; 16] {
     let system = request.messages.iter().filter(|message| message.role == Role::System);
     system.for_each(|message| hash.message(message));
     hash.add("tools", if are_told { "told" } else { "withheld" });
-    tools.iter().for_each(|tool| arguments::hash(&tool.declaration, &mut hash.0));
+    for tool in tools {
+        arguments::hash(&tool.declaration, &mut hash.0);
+        tool.anthropic_members.iter().for_each(|members| arguments::hash(members, &mut hash.0));
+    }
     hash.add("format", "");
     request.response_format.iter().for_each(|format| arguments::hash(format, &mut hash.0));
     hash.add("extra", "");

@@ -19,7 +19,7 @@ use super::*;
 fn request(tools: &[&str], messages: Vec<Message>) -> Request {
     let tool = |name: &&str| {
         let declaration = json!({"type": "function", "function": {"name": name}});
-        Tool { name: (*name).to_owned(), declaration, cache_breakpoint: None }
+        Tool::new(*name, declaration)
     };
     Request { tools: tools.iter().map(tool).collect(), ..Request::new("m", messages) }
 }

@@ -127,6 +127,9 @@ pub struct Message {
     pub tool_calls: Vec<ToolCall>,
     /// Which call a tool message answers.
     pub tool_call_id: Option<String>,
+    /// True if the tool failed whose result it is. Its content begins with [`Message::FAILED`] then, since not every provider has
+    /// a sign for it.
+    pub is_error: bool,
     /// The participant's name, where the caller gave one.
     pub name: Option<String>,
     /// What the parts of an assistant's text are for, in order, where the caller sent that back.
@@ -134,6 +137,9 @@ pub struct Message {
 }
 
 impl Message {
+    /// The words that a failed tool's result begins with.
+    pub const FAILED: &'static str = "Error: ";
+
     /// A message of plain text.
     pub fn text(role: Role, text: impl Into<String>) -> Message {
         let content = vec![ContentPart::Text(text.into())];
@@ -144,6 +150,7 @@ impl Message {
             signed: Vec::new(),
             tool_calls: Vec::new(),
             tool_call_id: None,
+            is_error: false,
             name: None,
             phases: Vec::new(),
         }

@@ -33,6 +33,15 @@ pub struct Tool {
     pub declaration: Value,
     /// For how long the caller wants the tools up to this one kept in the provider's cache, where that is wanted.
     pub cache_breakpoint: Option<CacheTtl>,
+    /// An object of what Anthropic's API alone has of it, such as examples of its input: for that API's models.
+    pub anthropic_members: Option<Value>,
+}
+
+impl Tool {
+    /// A tool, declared like that and nothing more.
+    pub fn new(name: impl Into<String>, declaration: Value) -> Tool {
+        Tool { name: name.into(), declaration, cache_breakpoint: None, anthropic_members: None }
+    }
 }
 
 /// What is wanted of the model.

@@ -96,7 +96,7 @@ mod tests {
         if more.get("tools").is_some() {
             let function = json!({ "name": "f", "parameters": { "type": "object" }, "strict": strict });
             let declaration = json!({ "type": "function", "function": function });
-            request.tools = vec![Tool { name: "f".into(), declaration, cache_breakpoint: None }];
+            request.tools = vec![Tool::new("f", declaration)];
         }
         request
     }

@@ -38,11 +38,9 @@ fn tools(choice: &str, strict: bool) -> Request {
     let city = json!({ "type": "object", "properties": { "city": { "enum": ["Rome", "Bonn"] } },
         "required": ["city"], "additionalProperties": false });
     let none = json!({ "type": "object", "properties": {}, "additionalProperties": false });
-    let tool = |name: &str, parameters: &Value| Tool {
-        name: name.to_owned(),
-        declaration: json!({ "type": "function",
-            "function": { "name": name, "parameters": parameters, "strict": strict } }),
-        cache_breakpoint: None,
+    let tool = |name: &str, parameters: &Value| {
+        let function = json!({ "name": name, "parameters": parameters, "strict": strict });
+        Tool::new(name, json!({ "type": "function", "function": function }))
     };
     Request {
         tools: vec![tool("look", &city), tool("now", &none)],

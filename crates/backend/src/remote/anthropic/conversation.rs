@@ -121,6 +121,7 @@ fn assistant(settings: &Settings, message: &Message, thinks: bool) -> Result<Vec
 /// The result of a tool, of which `parts` are sent here. Only the whole of it can be marked for the cache, so what stands
 /// behind a mark, or was added by the gateway, comes after it.
 fn result(parts: &[ContentPart], message: &Message) -> Result<Vec<Value>, Failure> {
+    let parts = if message.is_error { without_failed(parts) } else { parts };
     let is_end = |part: &ContentPart| {
         matches!(part, ContentPart::AdditionStart { .. } | ContentPart::CacheBreakpoint(_))
     };
@@ -136,12 +137,23 @@ fn result(parts: &[ContentPart], message: &Message) -> Result<Vec<Value>, Failur
         json!(Message { content: given, ..Message::text(Role::Tool, "") }.plain_text())
     };
     let mut result = json!({"type": "tool_result", "tool_use_id": of, "content": given});
+    if message.is_error {
+        result["is_error"] = json!(true);
+    }
     if let Some(keep) = keep {
         wire::mark_for_cache(&mut result, keep);
     }
     let mut blocks = vec![result];
     blocks.extend(content(after.iter().skip(1))?);
     Ok(blocks)
+}
+
+/// A failed tool's result without the words for that: here is a sign for it.
+fn without_failed(parts: &[ContentPart]) -> &[ContentPart] {
+    match parts.split_first() {
+        Some((ContentPart::Text(text), rest)) if text == Message::FAILED => rest,
+        _ => parts,
+    }
 }
 
 /// Blocks of text may not be blank.

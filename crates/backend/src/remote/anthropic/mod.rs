@@ -68,9 +68,18 @@ impl Provider for AnthropicMessages {
         Ok(self.upstream_request("messages", request::body(&self.settings, call)?, &call.request))
     }
 
+    fn thinking_ruled_out(&self, request: &Request) -> Option<&'static str> {
+        request::thinking_ruled_out(&self.settings, request)
+    }
+
     fn count_request(&self, request: &Arc<Request>) -> Option<(UpstreamRequest, &'static str)> {
         let body = request::count_body(&self.settings, request).ok()?;
         Some((self.upstream_request("messages/count_tokens", body, request), "/input_tokens"))
+    }
+
+    /// They may have 128 bytes.
+    fn takes_long_tool_names(&self) -> bool {
+        true
     }
 
     /// It begins its stream before it thinks.

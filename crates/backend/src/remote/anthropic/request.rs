@@ -256,6 +256,19 @@ fn thinking_plan(
     })
 }
 
+/// Why a model that is given budgets cannot think for a request that it takes, so that no room need be kept for a thought.
+pub(super) fn thinking_ruled_out(settings: &Settings, request: &Request) -> Option<&'static str> {
+    let choice = OpenAiToolChoice::of(request).ok()?;
+    let is_off = matches!(may_think(settings, request, choice.as_ref()), Ok(false));
+    if settings.thinking != AnthropicThinking::Budget || !is_off {
+        return None;
+    }
+    Some(match choice {
+        Some(choice) if choice.is_forced() => "no thought goes with a forced tool there",
+        _ => "the turn with the last tool calls came back without its signed thought",
+    })
+}
+
 /// Whether thinking can be on at all. A forced tool rules it out; and in a run with tools a thought that has a budget
 /// must have been there from the beginning of the turn.
 fn may_think(
@@ -341,6 +354,8 @@ fn tools(request: &Request) -> Option<Value> {
                 ("strict", function.strict.then(|| json!(true))),
             ],
         );
+        let members = tool.anthropic_members.as_ref().and_then(Value::as_object);
+        declared.extend(members.into_iter().flatten().map(|(name, value)| (name.clone(), value.clone())));
         let mut declared = Value::Object(declared);
         if let Some(keep) = tool.cache_breakpoint {
             wire::mark_for_cache(&mut declared, keep);

@@ -13,6 +13,7 @@ use super::{Dialect, Settings};
 pub(in crate::remote) fn plain_messages(settings: &Settings, messages: &[Message]) -> Vec<Value> {
     let Value::Array(mut turns) = wire::messages(messages, false) else { return Vec::new() };
     for (turn, message) in turns.iter_mut().zip(messages) {
+        settings.dialect.call_ids.rewrite(turn);
         if let Some((name, thought)) = replayed_thought(settings, message) {
             turn[name] = thought;
         }

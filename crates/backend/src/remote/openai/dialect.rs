@@ -5,6 +5,8 @@
 
 use std::borrow::Cow;
 
+use super::call_ids::CallIds;
+
 /// A member's name, or a word that a member may have.
 pub type MemberWord = Cow<'static, str>;
 
@@ -35,6 +37,10 @@ pub struct Dialect {
     pub prompt_ids: bool,
     /// What is sent back of the thoughts of earlier turns.
     pub thought_replay: ThoughtReplay,
+    /// The ids of tool calls that it takes.
+    pub call_ids: CallIds,
+    /// True if a tool's name may have more than 64 bytes.
+    pub long_tool_names: bool,
     /// True if marks for a provider's cache are passed on.
     pub passes_cache_marks: bool,
     /// What a fixed draw is called; nothing if there is none.
@@ -60,6 +66,8 @@ impl Default for Dialect {
             token_ids: false,
             prompt_ids: false,
             thought_replay: ThoughtReplay::Never,
+            call_ids: CallIds::Any,
+            long_tool_names: false,
             passes_cache_marks: false,
             seed: Some("seed"),
             omits: Vec::new(),

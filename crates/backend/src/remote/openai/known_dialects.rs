@@ -1,5 +1,6 @@
 //! The dialects of known upstreams.
 
+use super::call_ids::CallIds;
 use super::dialect::{
     BudgetMember, Dialect, EffortMember, LimitMember, MemberWord, ResumeMethod, ThinkingSwitch,
     ThoughtReplay, UsageMember,
@@ -68,6 +69,7 @@ impl Dialect {
             token_ids: true,
             prompt_ids: true,
             thought_replay: ThoughtReplay::AsReceived("reasoning"),
+            long_tool_names: true,
             ..Dialect::default()
         }
     }
@@ -82,6 +84,7 @@ impl Dialect {
             resume: ResumeMethod::FinalMessage,
             usage: UsageMember::EachChunk,
             thought_replay: ThoughtReplay::AsReceived("reasoning_content"),
+            long_tool_names: true,
             ..Dialect::default()
         }
     }
@@ -97,17 +100,19 @@ impl Dialect {
             resume: ResumeMethod::FinalMessage,
             usage: UsageMember::Timings,
             thought_replay: ThoughtReplay::AsReceived("reasoning_content"),
+            long_tool_names: true,
             ..Dialect::default()
         }
     }
 
-    /// Mistral, which refuses every member that it does not know.
+    /// Mistral, which refuses every member that it does not know, and every id of a tool call that is not like its own.
     pub fn mistral() -> Dialect {
         Dialect {
             limit: LimitMember::MaxTokens,
             switch: ThinkingSwitch::Effort { on: Some("high".into()), off: "none".into() },
             resume: ResumeMethod::PrefixPart,
             usage: UsageMember::Unasked,
+            call_ids: CallIds::NineAlphanumerics,
             seed: Some("random_seed"),
             omits: words(&MISTRAL_OMITS),
             ..Dialect::default()
@@ -125,6 +130,7 @@ impl Dialect {
             limit: LimitMember::MaxTokens,
             switch: ThinkingSwitch::Effort { on: None, off: "none".into() },
             omits: words(&["tool_choice"]),
+            long_tool_names: true,
             ..Dialect::default()
         }
     }

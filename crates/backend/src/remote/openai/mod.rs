@@ -4,6 +4,7 @@
 //! itself (`native`), a thought and then the rest of the turn (`continue`), or a thought and then a new turn
 //! without one (`turn`). What a model of OpenAI does not take there goes to Responses at the same address.
 
+mod call_ids;
 mod chat_scope;
 mod chunk;
 mod completions;
@@ -32,6 +33,7 @@ use super::{
 
 use implicit_thought::ImplicitThought;
 
+pub use call_ids::CallIds;
 pub use chat_scope::{ChatScope, ResponsesRule};
 pub use dialect::{
     BudgetMember, Dialect, EffortMember, LimitMember, MemberWord, ResumeMethod, ThinkingSwitch,
@@ -109,6 +111,10 @@ impl Provider for ChatCompletions {
             EffortMember::Never => Turns::Never,
             EffortMember::ReasoningEffort | EffortMember::Reasoning => Turns::ByWord,
         }
+    }
+
+    fn takes_long_tool_names(&self) -> bool {
+        self.settings.dialect.long_tool_names
     }
 
     fn answers_whole(&self) -> bool {

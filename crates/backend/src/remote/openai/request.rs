@@ -190,6 +190,7 @@ fn body(settings: &Settings, call: &BackendCall, ask: DialectRequest<'_>) -> Res
     let Settings { dialect, model, .. } = settings;
     let mut body = members(call, settings, ask.sends_stops);
     let thinks = !matches!(ask.thinking, ThinkingMode::Off | ThinkingMode::Effort(Some("none")));
+    refuse_logprobs(dialect, call, thinks)?;
     let unsent = |words: &[MemberWord], body: &mut Map<String, Value>| {
         body.retain(|name, _| !words.iter().any(|it| it == name));
     };
@@ -223,6 +224,20 @@ fn body(settings: &Settings, call: &BackendCall, ask: DialectRequest<'_>) -> Res
         effort(dialect, word, &mut body);
     }
     Ok(Value::Object(body))
+}
+
+/// Refuses chances of tokens where the upstream reports none. Of a thought alone nobody wants them.
+fn refuse_logprobs(dialect: &Dialect, call: &BackendCall, thinks: bool) -> Result<(), Failure> {
+    let is_omitted = |words: &[MemberWord]| words.iter().any(|word| word == "logprobs");
+    let lacks = is_omitted(&dialect.omits) || (thinks && is_omitted(&dialect.omits_thinking));
+    if !lacks || call.request.logprobs.is_none() || matches!(call.part, GenerationPart::Thought { .. }) {
+        return Ok(());
+    }
+    Err(Failure::incapable(
+        UnsupportedFeature::Logprobs,
+        "this model reports no log-probabilities while it thinks: turn that off, as reasoning_effort \"none\" does where it can \
+         be, or ask another model",
+    ))
 }
 
 /// What the caller wants of the answer, in words that all dialects share.

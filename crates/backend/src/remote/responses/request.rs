@@ -7,7 +7,7 @@ use crate::remote::caller_options::{
     passed_member, refuse_penalties,
 };
 use crate::remote::wire::decimal;
-use crate::{BackendCall, Failure};
+use crate::{BackendCall, Failure, UnsupportedFeature};
 use stint_types::chat::Request;
 use stint_types::units::Tokens;
 
@@ -29,6 +29,10 @@ pub(super) fn body(
 ) -> Result<Value, Failure> {
     let request = &*call.request;
     refuse_penalties(request)?;
+    if request.logprobs.is_some() {
+        let why = "this model reports no log-probabilities over Responses: ask another model";
+        return Err(Failure::incapable(UnsupportedFeature::Logprobs, why));
+    }
     let limit = call.stated_limit(tokens.max(LIMIT_MIN));
     let (instructions, input) = input::instructions_and_items(settings, request)?;
     let extra = PASSED.iter().filter_map(|name| request.extra.get_key_value(*name));

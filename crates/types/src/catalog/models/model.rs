@@ -83,6 +83,8 @@ pub struct Model {
     pub thinks_always: bool,
     /// The most that it can think; 0 for a model that does not think.
     pub thinking_max: Tokens,
+    /// Why it cannot think for the request at hand, though it does else; nothing in a catalogue.
+    pub thinking_ruled_out: Option<&'static str>,
     /// How long its thoughts usually are where nothing holds them: their median over everyday requests, where that is
     /// known.
     pub thinking_usual: Option<Tokens>,
@@ -145,6 +147,15 @@ impl Model {
         let thinking = || self.efforts.iter().filter(|level| level.usual > Tokens::ZERO);
         let whole = thinking().rfind(|level| effort_rank(&level.word) <= high).or_else(|| thinking().next());
         self.thinking_usual.or(whole.map(|level| level.usual))
+    }
+
+    /// The same model for a request for which it cannot think, and why that is. Nothing is kept for a thought, and nothing handed
+    /// over.
+    #[must_use]
+    pub fn without_thinking(&self, why: &'static str) -> Model {
+        let hand_off =
+            HandOff { text: String::new(), overhead: Tokens::ZERO, overhead_without_thought: Tokens::ZERO };
+        Model { thinking_max: Tokens::ZERO, thinking_ruled_out: Some(why), hand_off, ..self.clone() }
     }
 
     /// True if the model can do it.
