@@ -23,6 +23,8 @@ pub(crate) struct Process {
     pub(crate) base: String,
     pub(crate) client: reqwest::Client,
     log: Log,
+    /// Its ledger is in there, and a server whose ledger is gone serves nothing.
+    _folder: Arc<TempDir>,
 }
 
 /// The lines that it has logged.
@@ -30,12 +32,12 @@ type Log = Arc<Mutex<Vec<String>>>;
 
 /// A folder with a configuration in it.
 #[derive(Debug)]
-pub(crate) struct Folder(TempDir);
+pub(crate) struct Folder(Arc<TempDir>);
 
 impl Folder {
     /// A new folder whose configuration is `toml` on a free port, with a ledger of its own.
     pub(crate) fn new(toml: &str) -> Folder {
-        let folder = Folder(TempDir::new().unwrap());
+        let folder = Folder(Arc::new(TempDir::new().unwrap()));
         folder.write(toml);
         folder
     }
@@ -99,7 +101,8 @@ impl Folder {
         let mut child = command.spawn().expect("the binary starts");
         let log = Log::default();
         let base = address(&mut child, log.clone());
-        Process { log, child, base, client: reqwest::Client::builder().no_proxy().build().unwrap() }
+        let client = reqwest::Client::builder().no_proxy().build().unwrap();
+        Process { log, child, base, client, _folder: self.0.clone() }
     }
 }
 
