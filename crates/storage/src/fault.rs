@@ -19,12 +19,14 @@ impl FileGone {
     }
 }
 
+fn is_file_gone(cause: &(dyn std::error::Error + Send + Sync + 'static)) -> bool {
+    cause.is::<FileGone>()
+}
+
 /// Why the database does not work; nothing where the error does not say that.
 pub(super) fn fault_of(error: &sqlx::Error) -> Option<DatabaseFault> {
     match error {
-        sqlx::Error::Io(error) if error.get_ref().is_some_and(|cause| cause.is::<FileGone>()) => {
-            Some(DatabaseFault::FileGone)
-        }
+        sqlx::Error::Io(error) if error.get_ref().is_some_and(is_file_gone) => Some(DatabaseFault::FileGone),
         sqlx::Error::Io(_) | sqlx::Error::Tls(_) => Some(DatabaseFault::Unreachable),
         sqlx::Error::PoolTimedOut => Some(DatabaseFault::Silent),
         sqlx::Error::Database(error) => of_code(&error.code()?),
@@ -32,7 +34,7 @@ pub(super) fn fault_of(error: &sqlx::Error) -> Option<DatabaseFault> {
     }
 }
 
-/// The states of SQL have five characters, and SQLite's codes are numbers of fewer digits.
+/// The states of SQL have five characters, and `SQLite`'s codes are numbers of fewer digits.
 fn of_code(code: &str) -> Option<DatabaseFault> {
     match code.parse() {
         Ok(number) if code.len() < 5 => of_sqlite(number),

@@ -5,7 +5,7 @@
 
 use std::borrow::Cow;
 
-use super::call_ids::CallIds;
+use super::call_id_form::CallIdForm;
 
 /// A member's name, or a word that a member may have.
 pub type MemberWord = Cow<'static, str>;
@@ -38,7 +38,7 @@ pub struct Dialect {
     /// What is sent back of the thoughts of earlier turns.
     pub thought_replay: ThoughtReplay,
     /// The ids of tool calls that it takes.
-    pub call_ids: CallIds,
+    pub call_ids: CallIdForm,
     /// True if a tool's name may have more than 64 bytes.
     pub long_tool_names: bool,
     /// True if marks for a provider's cache are passed on.
@@ -66,7 +66,7 @@ impl Default for Dialect {
             token_ids: false,
             prompt_ids: false,
             thought_replay: ThoughtReplay::Never,
-            call_ids: CallIds::Any,
+            call_ids: CallIdForm::Any,
             long_tool_names: false,
             passes_cache_marks: false,
             seed: Some("seed"),

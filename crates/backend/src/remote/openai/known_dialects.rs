@@ -1,6 +1,6 @@
 //! The dialects of known upstreams.
 
-use super::call_ids::CallIds;
+use super::call_id_form::CallIdForm;
 use super::dialect::{
     BudgetMember, Dialect, EffortMember, LimitMember, MemberWord, ResumeMethod, ThinkingSwitch,
     ThoughtReplay, UsageMember,
@@ -112,7 +112,7 @@ impl Dialect {
             switch: ThinkingSwitch::Effort { on: Some("high".into()), off: "none".into() },
             resume: ResumeMethod::PrefixPart,
             usage: UsageMember::Unasked,
-            call_ids: CallIds::NineAlphanumerics,
+            call_ids: CallIdForm::NineAlphanumerics,
             seed: Some("random_seed"),
             omits: words(&MISTRAL_OMITS),
             ..Dialect::default()

@@ -4,7 +4,7 @@
 //! itself (`native`), a thought and then the rest of the turn (`continue`), or a thought and then a new turn
 //! without one (`turn`). What a model of OpenAI does not take there goes to Responses at the same address.
 
-mod call_ids;
+mod call_id_form;
 mod chat_scope;
 mod chunk;
 mod completions;
@@ -33,7 +33,7 @@ use super::{
 
 use implicit_thought::ImplicitThought;
 
-pub use call_ids::CallIds;
+pub use call_id_form::CallIdForm;
 pub use chat_scope::{ChatScope, ResponsesRule};
 pub use dialect::{
     BudgetMember, Dialect, EffortMember, LimitMember, MemberWord, ResumeMethod, ThinkingSwitch,

@@ -13,7 +13,7 @@ const ALPHABET: &[u8; 62] = b"0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmn
 
 /// The ids that an upstream takes for tool calls.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub enum CallIds {
+pub enum CallIdForm {
     /// Any.
     #[default]
     Any,
@@ -21,20 +21,20 @@ pub enum CallIds {
     NineAlphanumerics,
 }
 
-impl CallIds {
+impl CallIdForm {
     /// Writes the ids of a turn as they are taken: a call and its result get the same one, in every request.
     pub(super) fn rewrite(self, turn: &mut Value) {
-        if self == CallIds::Any {
+        if self == CallIdForm::Any {
             return;
         }
-        shorten(turn.get_mut("tool_call_id"));
+        shorten("tool_call_id", turn);
         let calls = turn.get_mut("tool_calls").and_then(Value::as_array_mut);
-        calls.into_iter().flatten().for_each(|call| shorten(call.get_mut("id")));
+        calls.into_iter().flatten().for_each(|call| shorten("id", call));
     }
 }
 
-fn shorten(id: Option<&mut Value>) {
-    if let Some(Value::String(id)) = id {
+fn shorten(member: &str, object: &mut Value) {
+    if let Some(Value::String(id)) = object.get_mut(member) {
         *id = short_id(id).into_owned();
     }
 }
