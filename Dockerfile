@@ -25,6 +25,6 @@ ENV LP_NUM_THREADS=0
 USER 10001:10001
 VOLUME /var/lib/stint
 EXPOSE 8080
-HEALTHCHECK --interval=10s --timeout=3s --start-period=30s CMD ["stint", "health"]
+HEALTHCHECK --interval=10s --timeout=3s --start-period=30s CMD ["stint", "health", "--alive"]
 ENTRYPOINT ["stint"]
 CMD ["serve"]

@@ -56,7 +56,8 @@ fn release(least: u64) -> u64 {
     }
     // SAFETY: it looks at free memory alone, under the allocator's locks.
     unsafe { libc::malloc_trim(0) };
-    least.min(resident().unwrap_or(now))
+    // What is left is in use, or was mapped meanwhile.
+    resident().unwrap_or(now)
 }
 
 /// Bytes of the process in memory.

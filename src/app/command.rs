@@ -60,7 +60,7 @@ enum CliCommand {
     /// Estimate from the decision log what other policies would have reached, and say where that cannot be known.
     Replay(replay::ReplayOptions),
     /// Ask the configured server whether it is ready; for health checks.
-    Health,
+    Health(health::HealthOptions),
     /// Print completions of the command line for a shell.
     Completions(shell::CompletionsOptions),
     /// Print the manual page, or write those of all commands.
@@ -91,7 +91,7 @@ pub fn main() -> ExitCode {
         CliCommand::Curve(options) => curve::curve(config, &options),
         CliCommand::Simulate(options) => simulate::run(config, &options),
         CliCommand::Replay(options) => replay::replay(config, &options),
-        CliCommand::Health => health::health(config),
+        CliCommand::Health(options) => health::health(config, options),
         CliCommand::Completions(options) => shell::completions(&options),
         CliCommand::Man(options) => shell::man(&options),
     };

@@ -6,6 +6,8 @@ use std::path::Path;
 use std::process::ExitCode;
 use std::time::Duration;
 
+use clap::Args;
+
 use crate::config;
 
 use super::local_listener::LocalListener;
@@ -28,13 +30,22 @@ enum HealthError {
     NotReady(SocketAddr, String),
 }
 
-pub(super) fn health(file: Option<&Path>) -> VerbResult {
+/// What is asked.
+#[derive(Debug, Clone, Copy, Args)]
+pub(super) struct HealthOptions {
+    /// Ask only whether it runs, not whether it can serve: restarting it mends no upstream and no database.
+    #[arg(long)]
+    alive: bool,
+}
+
+pub(super) fn health(file: Option<&Path>, options: HealthOptions) -> VerbResult {
     let settings = config::load_offline(file, &config::environment)?;
     let listener = LocalListener::monitoring(&settings);
     let address = listener.address();
-    match request_status(listener) {
+    let (page, word) = if options.alive { ("/healthz", "alive") } else { ("/readyz", "ready") };
+    match request_status(listener, page) {
         Ok(status) if status.contains(" 200 ") => {
-            print_line("ready");
+            print_line(word);
             Ok(ExitCode::SUCCESS)
         }
         Ok(status) => Err(HealthError::NotReady(address, status).into()),
@@ -42,9 +53,9 @@ pub(super) fn health(file: Option<&Path>) -> VerbResult {
     }
 }
 
-fn request_status(listener: LocalListener<'_>) -> io::Result<String> {
+fn request_status(listener: LocalListener<'_>, page: &str) -> io::Result<String> {
     let address = listener.address();
-    let request = format!("GET /readyz HTTP/1.1\r\nHost: {address}\r\nConnection: close\r\n\r\n");
+    let request = format!("GET {page} HTTP/1.1\r\nHost: {address}\r\nConnection: close\r\n\r\n");
     let answer = listener.ask(request.as_bytes(), TIMEOUT, ANSWER_MAX)?;
     Ok(answer.lines().next().unwrap_or_default().to_owned())
 }

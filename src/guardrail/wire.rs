@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use serde_json::{Value, json};
 
-use stint_types::chat::{ContentPart, Message, Request, ToolCall};
+use stint_types::chat::{ContentPart, Message, Request, Tool, ToolCall};
 use stint_types::units::AccountId;
 
 use super::chain::JudgedChoice;
@@ -13,7 +13,7 @@ use super::chain::JudgedChoice;
 pub(super) fn request(account: &AccountId, request: &Request) -> Value {
     let messages: Vec<Value> =
         request.messages.iter().enumerate().map(|(index, one)| message(index, one)).collect();
-    let tools: Vec<&Value> = request.tools.iter().map(|tool| &tool.declaration).collect();
+    let tools: Vec<Value> = request.tools.iter().map(declared).collect();
     json!({
         "stage": "before",
         "account": account,
@@ -26,6 +26,15 @@ pub(super) fn request(account: &AccountId, request: &Request) -> Value {
         "stop": request.sampling.stop,
         "other": request.extra.iter().chain(&request.unknown_members).collect::<BTreeMap<_, _>>(),
     })
+}
+
+/// A tool with all that a model may read of it.
+fn declared(tool: &Tool) -> Value {
+    let mut declared = tool.declaration.clone();
+    if let (Some(members), Some(Value::Object(more))) = (declared.as_object_mut(), &tool.anthropic_members) {
+        members.extend(more.iter().map(|(name, value)| (name.clone(), value.clone())));
+    }
+    declared
 }
 
 /// An answer that is to be judged.

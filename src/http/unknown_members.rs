@@ -185,16 +185,29 @@ const MISPLACED_MEMBERS: [(&str, &str); 4] = [
 /// # Errors
 /// 400 that names the member and the remedy.
 fn reject_known(fields: &mut Fields) -> Result<(), ApiError> {
-    for &(param, why) in REFUSED.iter().chain(CHAT_ALONE) {
-        if fields.take(param).is_some_and(|value| !says_nothing(param, &value)) {
-            return Err(ApiError::invalid(Some(param), why).with_code(codes::UNKNOWN_PARAMETER));
-        }
-    }
+    refuse(fields, REFUSED)?;
     fields.take_all(LEFT_OUT);
     for &param in FORBIDDEN {
         if fields.take(param).is_some() {
             return Err(ApiError::invalid(Some(param), "is not known here; leave it out")
                 .with_code(codes::UNKNOWN_PARAMETER));
+        }
+    }
+    Ok(())
+}
+
+/// Refuses what is for chat completions, where another API has it.
+///
+/// # Errors
+/// 400 that names the member and the remedy.
+pub(super) fn reject_chat_members(fields: &mut Fields) -> Result<(), ApiError> {
+    refuse(fields, CHAT_ALONE)
+}
+
+fn refuse(fields: &mut Fields, refused: &[(&str, &str)]) -> Result<(), ApiError> {
+    for &(param, why) in refused {
+        if fields.take(param).is_some_and(|value| !says_nothing(param, &value)) {
+            return Err(ApiError::invalid(Some(param), why).with_code(codes::UNKNOWN_PARAMETER));
         }
     }
     Ok(())
@@ -281,7 +294,8 @@ mod tests {
 
     fn read(body: &Value) -> Result<Vec<String>, String> {
         let Value::Object(members) = body.clone() else { panic!("{body}") };
-        let rest = take_unknown(&mut Fields::from_body(members));
+        let mut fields = Fields::from_body(members);
+        let rest = reject_chat_members(&mut fields).and_then(|()| take_unknown(&mut fields));
         rest.map(|rest| rest.keys().cloned().collect()).map_err(|problem| problem.message().to_owned())
     }
 

@@ -372,8 +372,10 @@ async fn a_clean_stop_leaves_the_books_in_one_file() {
 #[tokio::test]
 async fn a_full_disk_under_what_is_printed_is_said() {
     let desk = Desk::file();
-    let process = desk.serve();
+    let mut process = desk.serve();
     process.ask("sk-test", &question("reasoner")).await.good();
+    process.signal("TERM");
+    assert!(process.ended(Duration::from_secs(30)).success());
     for verb in [&["keys", "list"][..], &["usage"], &["ledger", "export"], &["config", "show"]] {
         let full = std::fs::File::options().write(true).open("/dev/full").unwrap();
         let mut command = desk.stint(verb[0]);

@@ -7,8 +7,8 @@ use stint_ledger::DatabaseFault;
 /// The file that is open is no longer at its path.
 #[derive(Debug, thiserror::Error)]
 #[error(
-    "the file was deleted or replaced while it was open: move it back to its path, or put a backup there and restart; nothing is \
-     written until then"
+    "the file was deleted or replaced while it was open: move it back to its path, or stop the gateway and bring a backup there by \
+     `stint ledger restore`; nothing is written until then"
 )]
 pub(super) struct FileGone;
 

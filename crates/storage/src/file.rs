@@ -100,8 +100,7 @@ pub(super) fn with_ending(database: &Path, ending: &str) -> PathBuf {
 
 /// Makes an empty file where there is none.
 pub(super) fn create_new(path: &Path) -> std::io::Result<()> {
-    private().create_new(true).open(path).map(drop)?;
-    take_owner_of_folder(path);
+    take_owner_of_folder(&private().create_new(true).open(path)?, path);
     Ok(())
 }
 
@@ -129,8 +128,8 @@ fn create_folder(path: &Path) -> std::io::Result<()> {
 fn create_missing(path: &Path) -> std::io::Result<()> {
     match private().create_new(true).open(path) {
         Err(error) if error.kind() == ErrorKind::AlreadyExists => Ok(()),
-        Ok(_) => {
-            take_owner_of_folder(path);
+        Ok(file) => {
+            take_owner_of_folder(&file, path);
             Ok(())
         }
         created => created.map(drop),
@@ -142,12 +141,13 @@ fn create_file(path: &Path) -> std::io::Result<File> {
     private().open(path)
 }
 
-/// What an administrator makes with a verb is the service's, whose folder it is in. Nobody else may give files away, nor needs to.
-fn take_owner_of_folder(path: &Path) {
+/// What an administrator makes with a verb is the service's, whose folder it is in. Nobody else may give files away, nor needs to. It
+/// goes by the open file: by its name the folder's owner could have another one given to him.
+fn take_owner_of_folder(file: &File, path: &Path) {
     #[cfg(unix)]
     if let Some(Ok(folder)) = path.parent().map(std::fs::metadata) {
-        use std::os::unix::fs::{MetadataExt, chown};
-        let _ = chown(path, Some(folder.uid()), Some(folder.gid()));
+        use std::os::unix::fs::{MetadataExt, fchown};
+        let _ = fchown(file, Some(folder.uid()), Some(folder.gid()));
     }
 }
 

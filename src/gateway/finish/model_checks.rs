@@ -39,9 +39,7 @@ fn detect_non_thinking(context: &RequestContext, offer: &Offer) {
 
 /// A model that thinks unexpectedly is planned for as one that thinks.
 fn detect_thinking(context: &RequestContext, offer: &Offer, spent: &[ChoiceUsage]) {
-    // What was guessed of an answer that broke off is no evidence.
-    let counted = spent.iter().filter(|choice| !choice.estimated);
-    let used = counted.map(ChoiceUsage::thinking_total).max().unwrap_or_default();
+    let used = spent.iter().map(ChoiceUsage::thinking_total).max().unwrap_or_default();
     let Some(model) = context.model(offer).filter(|_| used > Tokens::ZERO) else { return };
     if let Some(room) = context.state.demotions.mark_thinking(model, used) {
         tracing::warn!(

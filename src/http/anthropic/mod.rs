@@ -59,6 +59,7 @@ pub(super) fn read(
     let wanted = AnthropicDeliveryOptions { stream: fields.boolean("stream")?.unwrap_or(false), thoughts };
     request.streams = wanted.stream;
     request.budget = budgets.finish_with_tools(&request.tools)?;
+    unknown_members::reject_chat_members(&mut fields)?;
     request.unknown_members = unknown_members::take_unknown(&mut fields)?;
     request.vendor_headers = vendor::read(headers)?;
     cache_control::check(&request)?;

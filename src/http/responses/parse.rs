@@ -147,6 +147,7 @@ pub(super) fn read(
             ..Request::new(model, Vec::new())
         },
     };
+    unknown_members::reject_chat_members(&mut fields)?;
     asked.request.unknown_members = unknown_members::take_unknown(&mut fields)?;
     asked.options.is_compaction = asked.input.last().is_some_and(compaction::is_trigger);
     Ok(asked)

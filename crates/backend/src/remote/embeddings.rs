@@ -34,12 +34,12 @@ fn vector_length(item: &Value) -> Option<usize> {
     (length > 0).then_some(length)
 }
 
-/// The items by their indexes, if each has one of its own. Where none has one, their order is all there is.
+/// The items by their indexes, if each has one of its own. Where none has one, their order is all there is; some, as Google, leave
+/// out that of the first, which is zero.
 fn in_order(mut items: Vec<Value>) -> Option<Vec<Value>> {
-    if items.iter().all(|item| item["index"].is_null()) {
-        for (at, item) in items.iter_mut().enumerate() {
-            item.as_object_mut()?.insert("index".to_owned(), json!(at));
-        }
+    let has_none = items.iter().all(|item| item["index"].is_null());
+    for (at, item) in items.iter_mut().enumerate().filter(|(_, item)| item["index"].is_null()) {
+        item.as_object_mut()?.insert("index".to_owned(), json!(if has_none { at } else { 0 }));
     }
     items.sort_by_key(|item| item["index"].as_u64());
     let is_whole = (0..).zip(&items).all(|(at, item)| item["index"].as_u64() == Some(at));
@@ -70,7 +70,9 @@ mod tests {
         let (a, b) = (json!([0.5, 1]), json!([1, -0.5]));
         assert_eq!(read(&json!([item(1, &b), item(0, &a)]), 2), Some(vec![a.clone(), b.clone()]));
         let unnumbered = json!([{"embedding": a}, {"embedding": b}]);
-        assert_eq!(read(&unnumbered, 2), Some(vec![a, b]));
+        assert_eq!(read(&unnumbered, 2), Some(vec![a.clone(), b.clone()]));
+        let first_unnumbered = json!([{"embedding": b}, item(1, &a)]);
+        assert_eq!(read(&first_unnumbered, 2), Some(vec![b, a]));
         assert_eq!(read(&json!([item(0, &json!("AAAAPw=="))]), 1), Some(vec![json!("AAAAPw==")]));
     }
 

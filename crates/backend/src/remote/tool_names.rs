@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, VecDeque};
 use serde_json::Value;
 
 use crate::{Failure, Piece};
-use stint_types::chat::{Request, short_tool_name};
+use stint_types::chat::{Request, Role, short_tool_name};
 
 use super::EventReader;
 
@@ -50,6 +50,9 @@ pub(super) fn shorten(request: &Request) -> Request {
     }
     for call in request.messages.iter_mut().flat_map(|message| &mut message.tool_calls) {
         shorten_name(&mut call.name);
+    }
+    for result in request.messages.iter_mut().filter(|message| message.role == Role::Tool) {
+        result.name.iter_mut().for_each(shorten_name);
     }
     for choice in request.tool_choice.iter_mut().chain(&mut request.asked_tool_choice) {
         shorten_at(choice, "/function/name");

@@ -121,7 +121,8 @@ fn assistant(settings: &Settings, message: &Message, thinks: bool) -> Result<Vec
 /// The result of a tool, of which `parts` are sent here. Only the whole of it can be marked for the cache, so what stands
 /// behind a mark, or was added by the gateway, comes after it.
 fn result(parts: &[ContentPart], message: &Message) -> Result<Vec<Value>, Failure> {
-    let parts = if message.is_error { without_failed(parts) } else { parts };
+    let marked = message.is_error && takes_error_mark(parts);
+    let parts = if marked { without_failed(parts) } else { parts };
     let is_end = |part: &ContentPart| {
         matches!(part, ContentPart::AdditionStart { .. } | ContentPart::CacheBreakpoint(_))
     };
@@ -137,7 +138,7 @@ fn result(parts: &[ContentPart], message: &Message) -> Result<Vec<Value>, Failur
         json!(Message { content: given, ..Message::text(Role::Tool, "") }.plain_text())
     };
     let mut result = json!({"type": "tool_result", "tool_use_id": of, "content": given});
-    if message.is_error {
+    if marked {
         result["is_error"] = json!(true);
     }
     if let Some(keep) = keep {
@@ -149,6 +150,15 @@ fn result(parts: &[ContentPart], message: &Message) -> Result<Vec<Value>, Failur
 }
 
 /// A failed tool's result without the words for that: here is a sign for it.
+/// Whether a result can be marked as failed: Claude takes that only of what is text, and not of nothing. Of others the words alone
+/// say it.
+fn takes_error_mark(parts: &[ContentPart]) -> bool {
+    let added = parts.iter().position(|part| matches!(part, ContentPart::AdditionStart { .. }));
+    let own = without_failed(&parts[..added.unwrap_or(parts.len())]);
+    let says = |part: &ContentPart| matches!(part, ContentPart::Text(text) if !text.trim().is_empty());
+    own.iter().any(says) && !own.iter().any(|part| matches!(part, ContentPart::Other(_)))
+}
+
 fn without_failed(parts: &[ContentPart]) -> &[ContentPart] {
     match parts.split_first() {
         Some((ContentPart::Text(text), rest)) if text == Message::FAILED => rest,
@@ -197,4 +207,33 @@ fn quoted(settings: &Settings, thought: &Thought) -> Vec<Value> {
     }
     let Settings { thought_so_far, answer_now, .. } = settings;
     vec![text_block(&format!("{thought_so_far}\n\n{text}\n\n{answer_now}"))]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The result of a tool that failed, as it is sent.
+    fn failed(more: Vec<ContentPart>) -> Value {
+        let parts = [vec![ContentPart::Text(Message::FAILED.to_owned())], more].concat();
+        let message = Message {
+            content: parts.clone(),
+            tool_call_id: Some("c".to_owned()),
+            is_error: true,
+            ..Message::text(Role::Tool, "")
+        };
+        result(&parts, &message).unwrap().swap_remove(0)
+    }
+
+    /// "all content must be type text if is_error is true", and none may be empty.
+    #[test]
+    fn what_claude_does_not_take_as_failed_says_so_in_words() {
+        let words = failed(vec![ContentPart::Text("no cat".to_owned())]);
+        assert_eq!((&words["is_error"], &words["content"]), (&json!(true), &json!("no cat")));
+        let nothing = failed(Vec::new());
+        assert_eq!((&nothing["is_error"], &nothing["content"]), (&Value::Null, &json!(Message::FAILED)));
+        let image = json!({ "type": "image_url", "image_url": { "url": "data:image/png;base64,AAAA" } });
+        let screen = failed(vec![ContentPart::Other(image)]);
+        assert!(screen["is_error"].is_null() && screen["content"][0]["text"] == Message::FAILED, "{screen}");
+    }
 }

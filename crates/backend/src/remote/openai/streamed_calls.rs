@@ -89,7 +89,7 @@ impl StreamedCallPiece {
         let has_other_id = self.id.is_some() && self.id != call.id;
         match (&self.name, self.number) {
             (Some(_), _) if call.is_whole && !self.arguments.is_empty() => true,
-            (Some(_), None) => call.is_named || has_other_id,
+            (Some(_), None) => has_other_id || (call.is_named && self.id.is_none()),
             (Some(_), Some(_)) => call.is_named && has_other_id,
             (None, None) => has_other_id,
             (None, Some(_)) => false,

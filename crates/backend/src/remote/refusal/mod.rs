@@ -13,7 +13,7 @@ use std::time::Duration;
 use memchr::memmem;
 use reqwest::StatusCode;
 use reqwest::header::{CONTENT_ENCODING, CONTENT_TYPE, HeaderMap};
-use serde_json::Value;
+use serde_json::{Map, Value};
 
 use crate::{Failure, Fault, UpstreamReason};
 use stint_types::units::Timestamp;
@@ -55,6 +55,10 @@ pub(super) fn broken() -> Failure {
     Failure::new(Fault::Backend, "the connection to the upstream broke")
 }
 
+/// What an answer has, or a count of what it cost.
+const ANSWER_MEMBERS: [&str; 7] =
+    ["choices", "output", "content", "candidates", "data", "usage", "usageMetadata"];
+
 /// An answer came that is not a success.
 pub(super) fn of_status(status: u16, headers: &HeaderMap, body: &[u8], retry_after_max: Duration) -> Failure {
     let error = UpstreamError::read(&serde_json::from_slice(body).unwrap_or_default());
@@ -66,9 +70,13 @@ pub(super) fn of_status(status: u16, headers: &HeaderMap, body: &[u8], retry_aft
         }
         _ => None,
     };
-    // Providers bill answers, not errors; where a time-out cut one short, a model may have been at work.
-    let unsent = failure.unsent || !matches!(status, 408 | 504 | 524);
+    let unsent = failure.unsent || !is_timeout(status);
     Failure { retry_after, unsent, ..failure }
+}
+
+/// Providers bill answers, not errors; where a time-out cut one short, a model may have been at work.
+fn is_timeout(status: u16) -> bool {
+    matches!(status, 408 | 504 | 524)
 }
 
 /// A success came whose body is an error: there is no answer, and providers bill answers. Nothing where it is none, or where it
@@ -78,8 +86,14 @@ pub(super) fn of_success(body: &[u8]) -> Option<Failure> {
     let body: Value = serde_json::from_slice(body).ok()?;
     let object = body.get(0).unwrap_or(&body);
     let has = |member: &str| object.get(member).is_some_and(|value| !value.is_null());
-    let is_error = has("error") && !["choices", "output", "usage", "usageMetadata"].into_iter().any(has);
-    is_error.then(|| of_error(object, "the upstream answered with an error").unsent())
+    let said = &object["error"];
+    let is_none = *said == false || *said == "" || said.as_object().is_some_and(Map::is_empty);
+    let is_error = has("error") && !is_none && !ANSWER_MEMBERS.into_iter().any(has);
+    is_error.then(|| {
+        let failure = of_error(object, "the upstream answered with an error");
+        let status = UpstreamError::read(object).status.unwrap_or(500);
+        if is_timeout(status) { failure } else { failure.unsent() }
+    })
 }
 
 /// An error event came inside a stream; a model was at work by then.

@@ -115,8 +115,10 @@ impl OpenAiResponsesReader {
                 "message" if !has_text => {
                     self.phase = item["phase"].as_str().map(Into::into);
                     for part in item["content"].as_array().into_iter().flatten() {
+                        let sources = MessageSources::after(self.letters);
                         self.answer(text(part, "text"), pieces);
                         self.refusal(text(part, "refusal"), pieces);
+                        pieces.extend(sources.of_part(part));
                     }
                 }
                 "function_call" if !has_calls => self.finish_item(place, item, pieces),

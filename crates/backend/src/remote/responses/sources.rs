@@ -37,7 +37,12 @@ impl MessageSources {
     /// Those of a whole message, where none came by itself.
     pub(super) fn of_whole(&self, message: &Value) -> Vec<Piece> {
         let parts = message["content"].as_array().into_iter().flatten().filter(|_| !self.has_come);
-        let sources = parts.filter_map(|part| part["annotations"].as_array()).flatten();
+        parts.flat_map(|part| self.of_part(part)).collect()
+    }
+
+    /// Those of a part that is there whole.
+    pub(super) fn of_part(&self, part: &Value) -> Vec<Piece> {
+        let sources = part["annotations"].as_array().into_iter().flatten();
         sources.filter_map(|source| self.piece(source)).collect()
     }
 

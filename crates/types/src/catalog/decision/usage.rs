@@ -211,11 +211,13 @@ impl ChoiceUsage {
         self.calls.iter().map(|call| call.cache_write).sum()
     }
 
-    /// How the provider's cache served the caller's prompt, which is there once however many calls read it.
+    /// How the provider's cache served the caller's prompt: when it was first read. A later call of the same answer finds there what
+    /// the first one put there.
     pub fn prompt_cache(&self) -> PromptCacheUsage {
-        let read = self.cache_read().min(self.prompt);
-        let write = self.cache_write().min(self.prompt.saturating_sub(read));
-        let hour = self.calls.iter().map(|call| call.cache_hour).sum::<Tokens>().min(write);
+        let first = self.calls.first().copied().unwrap_or_default();
+        let read = first.cache_read.min(self.prompt);
+        let write = first.cache_write.min(self.prompt.saturating_sub(read));
+        let hour = first.cache_hour.min(write);
         PromptCacheUsage { fresh: self.prompt.saturating_sub(read + write), read, write, hour }
     }
 
