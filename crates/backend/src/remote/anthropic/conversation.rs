@@ -225,7 +225,7 @@ mod tests {
         result(&parts, &message).unwrap().swap_remove(0)
     }
 
-    /// "all content must be type text if is_error is true", and none may be empty.
+    /// "all content must be type text if `is_error` is true", and none may be empty.
     #[test]
     fn what_claude_does_not_take_as_failed_says_so_in_words() {
         let words = failed(vec![ContentPart::Text("no cat".to_owned())]);
