@@ -28,7 +28,7 @@ pub(super) fn check_printed(ended: ExitCode) -> VerbResult {
     }
 }
 
-/// True if whoever read a pipe has gone.
+/// True if the reader of a pipe has gone.
 pub(super) fn is_broken_pipe(error: &io::Error) -> bool {
     error.kind() == io::ErrorKind::BrokenPipe
 }

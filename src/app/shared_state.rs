@@ -130,13 +130,19 @@ async fn open_ledger(
 
 /// Looks now and then whether the ledger's file is still in its place.
 fn watch_place(work: &Tasks, ledger: &Ledger) {
-    let (ledger, stopping) = (ledger.clone(), work.stopping());
+    let ledger = ledger.clone();
+    every(work, PLACE_INTERVAL, move || ledger.check_place());
+}
+
+/// Does something at such intervals, until shutdown.
+fn every(work: &Tasks, interval: Duration, act: impl Fn() + Send + 'static) {
+    let stopping = work.stopping();
     work.spawn(async move {
         tokio::pin!(stopping);
         loop {
             tokio::select! {
                 () = &mut stopping => return,
-                () = tokio::time::sleep(PLACE_INTERVAL) => ledger.check_place(),
+                () = tokio::time::sleep(interval) => act(),
             }
         }
     });
@@ -144,18 +150,11 @@ fn watch_place(work: &Tasks, ledger: &Ledger) {
 
 /// Expires reservations that no request settles.
 fn sweep_expired(work: &Tasks, ledger: &Ledger) {
-    let (ledger, stopping) = (ledger.clone(), work.stopping());
-    work.spawn(async move {
-        tokio::pin!(stopping);
-        loop {
-            tokio::select! {
-                () = &mut stopping => return,
-                () = tokio::time::sleep(SWEEP_INTERVAL) => {}
-            }
-            let expired = ledger.expire(ledger.now());
-            if expired > 0 {
-                tracing::error!(expired, "reservations expired: their requests never settled them");
-            }
+    let ledger = ledger.clone();
+    every(work, SWEEP_INTERVAL, move || {
+        let expired = ledger.expire(ledger.now());
+        if expired > 0 {
+            tracing::error!(expired, "reservations expired: their requests never settled them");
         }
     });
 }

@@ -17,7 +17,6 @@ const BYTES_MAX: usize = 256 << 10;
 /// nested so deep.
 const DEPTH_MAX: usize = 32;
 
-/// The code of what is not taken.
 /// What is taken and goes nowhere: where a server computes, what it keeps in memory and what it tells beside an answer are
 /// the operator's business, and the gateway's own.
 const LEFT_OUT: &[&str] = &[

@@ -60,7 +60,7 @@ async fn behind_responses(said: &[Value]) -> (World, Faultup) {
     (World::with(vec![(model, backend)], vec![tenant("key", 1 << 50)], |_| ()).await, upstream)
 }
 
-/// What declines is told by each API's own words for it, whole and streamed.
+/// A refusal has each API's own form, whole and streamed.
 async fn check_refusal(world: &World) {
     let chat = ask(world, APIS[0], false).await.good();
     let message = &chat["choices"][0]["message"];

@@ -44,7 +44,7 @@ impl DatabaseLock {
     }
 }
 
-/// Which file a path leads to: its device and its number there. Where the system has none, files are told by their paths alone.
+/// Which file a path leads to: its device and its number there. Where the system has none, every file counts as the same.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct FileId(u64, u64);
 

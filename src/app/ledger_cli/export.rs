@@ -2,11 +2,11 @@
 
 use std::io::{self, BufWriter, Write};
 
-use super::super::output::is_broken_pipe;
-
 use stint_ledger::{ResolutionRecord, UsageSums};
 use stint_storage::{Archive, StorageError};
 use stint_types::units::{Money, Timestamp};
+
+use super::super::output::is_broken_pipe;
 
 const HEAD: &str = "number,request,account,model,end_user,tag,how,admitted_at,resolved_at,reserved_usd,spent_usd,\
                     overrun_usd,prompt_tokens,thinking_tokens,solution_tokens,overhead_tokens,other_tokens,\

@@ -84,7 +84,7 @@ fn write_all(entries: &Receiver<LogEntry>, mut out: impl Write) {
     let mut batch = LogBatch::default();
     while let Ok(first) = entries.recv() {
         batch.add(first);
-        entries.try_iter().for_each(|entry| batch.add(entry));
+        entries.try_iter().take(LINES_MAX).for_each(|entry| batch.add(entry));
         batch.write(&mut out);
         thread::sleep(PAUSE);
     }

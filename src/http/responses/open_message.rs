@@ -20,7 +20,7 @@ pub(super) struct OpenMessage {
 }
 
 impl OpenMessage {
-    /// One of which nothing was said yet.
+    /// A message without text yet.
     pub(super) fn new(refuses: bool, phase: Option<Box<str>>, letters_before: usize) -> OpenMessage {
         OpenMessage { refuses, phase, letters_before, ..OpenMessage::default() }
     }

@@ -10,7 +10,7 @@ use stint_types::chat::{MemberPhase, Request};
 /// What fills a chat template; where that is rendered apart, it goes there alone.
 const TEMPLATE: &str = "chat_template_kwargs";
 
-/// What multiplies a bill, and is never passed on raw, whoever let it through.
+/// What multiplies a bill, and is never passed on raw, whatever was let through before.
 const NEVER: [&str; 2] = ["n", "best_of"];
 
 /// Adds to a whole request what it is to have besides.

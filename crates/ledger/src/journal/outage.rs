@@ -35,7 +35,8 @@ impl DatabaseOutage {
         let source = std::error::Error::source(error).map(ToString::to_string);
         let mut began = self.began.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some((status, _)) = &mut *began {
-            status.fault = status.fault.or(error.fault());
+            // The newest: the end of an older one is not the end of the outage.
+            status.fault = error.fault().or(status.fault);
             let since = status.since;
             tracing::debug!(%error, source, what, %since, "the database is still gone");
             return;
@@ -93,7 +94,9 @@ mod tests {
         outage.record_failure("nothing is written", &full);
         assert_eq!(outage.status(), Some(OutageStatus { fault: Some(DatabaseFault::DiskFull), ..first }));
         outage.record_failure("nothing is written", &full.with_fault(DatabaseFault::DiskFailed));
-        assert_eq!(outage.status().unwrap().fault, Some(DatabaseFault::DiskFull), "what came first");
+        assert_eq!(outage.status().unwrap().fault, Some(DatabaseFault::DiskFailed), "what came last");
+        outage.record_success_of(DatabaseFault::DiskFull);
+        assert!(outage.status().is_some(), "the end of one fault is not that of another");
         outage.record_success();
         outage.record_success();
         assert_eq!(outage.status(), None);
