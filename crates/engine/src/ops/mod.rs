@@ -14,6 +14,7 @@ mod formats;
 mod gate;
 mod mask;
 mod matmul;
+mod matmul_tile;
 mod mix;
 mod norm;
 mod rope;
