@@ -3,6 +3,7 @@
 mod adapter;
 mod device_info;
 mod kernel;
+mod matrix_units;
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -40,6 +41,8 @@ pub(crate) struct Gpu {
     pub(crate) reduction: ReductionStrategy,
     /// Whether its kernels run on a processor: reading costs as much as computing there wherever a number lies, and a barrier more.
     pub(crate) is_software: bool,
+    /// Whether prompts are multiplied by the device's matrix units.
+    pub(crate) has_matrix_units: bool,
     /// Bytes of its memory that a model may take, as far as its driver tells.
     pub(crate) memory: Option<u64>,
     /// Whether shaders check where they read and write.
@@ -71,9 +74,11 @@ impl Gpu {
             return Err(failed(format!("it lacks {missing:?}; update its driver")));
         }
         let limits = adapter.limits();
+        let matrix_units = matrix_units::features(&adapter);
         let descriptor = wgpu::DeviceDescriptor {
             label: Some("stint"),
-            required_features: wgpu::Features::SUBGROUP | wgpu::Features::IMMEDIATES,
+            required_features: wgpu::Features::SUBGROUP | wgpu::Features::IMMEDIATES | matrix_units,
+            experimental_features: matrix_units::consent(matrix_units),
             required_limits: limits.clone(),
             // Memory is had in blocks, and what is left of the last of each kind is for nobody.
             memory_hints: wgpu::MemoryHints::MemoryUsage,
@@ -98,6 +103,7 @@ impl Gpu {
             subgroup_max,
             reduction: grain,
             is_software,
+            has_matrix_units: !matrix_units.is_empty(),
             memory,
             // Tests run with them, so that reading out of bounds is seen and not luck. Released, they would cost up to half
             // the speed of the matrix kernels.

@@ -127,9 +127,8 @@ impl Matmul {
 
 impl PlainKernels {
     fn new(gpu: &Gpu, grain: ReductionStrategy, kind: TensorType, add: bool) -> Self {
+        let tile = (!gpu.is_software).then(|| MatmulTile::new(gpu, kind, TOKENS.bindings, add, STRANDS));
         let add = ("ADD", f64::from(u8::from(add)));
-        let tile = (!gpu.is_software)
-            .then(|| MatmulTile::new(gpu, kind, TOKENS.bindings, &[add, ("STRANDS", f64::from(STRANDS))]));
         Self { few: MatmulKernels::new(gpu, grain, kind, &TOKENS, &[add]), tile }
     }
 }
