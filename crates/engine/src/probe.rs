@@ -38,11 +38,14 @@ impl DeviceUse {
     }
 }
 
-/// The best device there is, told to work in this grain, where one is named.
+/// The best device there is, told to work in this grain, where one is named. The cooperative one is a GPU's, whatever it is.
 fn open_gpu(grain: Option<Grain>) -> Result<Gpu, EngineError> {
     let mut gpu = Gpu::open(None, true)?;
     match grain {
-        Some(Grain::Cooperative) => gpu.reduction = ReductionStrategy::Cooperative,
+        Some(Grain::Cooperative) => {
+            gpu.reduction = ReductionStrategy::Cooperative;
+            gpu.is_software = false;
+        }
         Some(Grain::PerLane) => gpu.reduction = ReductionStrategy::PerLane,
         None => {}
     }

@@ -34,8 +34,8 @@ pub(crate) fn warm_up(model: &EngineModel, capacity: EngineCapacity) -> Result<D
     let mask = PickMask { pick: 0, allowed: TokenSet::empty(model.vocab()) };
     model.begin(&several);
     model.draw(several.picks.len(), &DrawOptions { masks: &[mask], ..DrawOptions::default() })?;
-    if let Some(rows) = model.rows_many().filter(|rows| *rows <= capacity.rows) {
-        model.step(&ForwardBatch { rows: vec![row(0); rows as usize], picks: Vec::new() }, &[])?;
+    for rows in model.rows_many().iter().filter(|rows| **rows <= capacity.rows) {
+        model.step(&ForwardBatch { rows: vec![row(0); *rows as usize], picks: Vec::new() }, &[])?;
     }
     let single = ForwardBatch { rows: vec![row(0)], picks: vec![0] };
     model.step(&single, &[])?;

@@ -3,8 +3,8 @@
 use crate::error::EngineError;
 use crate::gpu::Gpu;
 use crate::ops::{
-    AttendTied, Attention, BLOCK, BoundAttention, BoundMatmul, Matmul, RmsNorm, Rope, RopeTied, split_bytes,
-    split_rows,
+    AttendTied, Attention, BLOCK, BoundAttention, BoundMatmul, Matmul, RmsNorm, Rope, RopeTied,
+    rows_for_teams, split_bytes, split_rows,
 };
 use crate::shape::ModelShape;
 use crate::weights::{WeightMatrix, vector};
@@ -32,6 +32,11 @@ impl LayerKernels {
             attend: Attention::new(gpu, shape, table, format),
             network: NetworkKernels::new(gpu, shape),
         }
+    }
+
+    /// The numbers of rows from which on other kernels run than for fewer, beside two.
+    pub(super) fn rows_many(&self, shape: &ModelShape) -> Vec<u32> {
+        shape.experts.map(rows_for_teams).into_iter().chain(self.matmul.tile_tokens()).collect()
     }
 }
 
@@ -140,10 +145,10 @@ impl Layer {
         longest: u32,
     ) {
         ops.norm.run(gpu, pass, &self.attention_norm, rows);
-        self.qkv.run(gpu, pass, rows);
+        self.qkv.run(pass, rows);
         ops.rope.run(gpu, pass, &self.rope, rows);
         ops.attend.run(pass, &self.attend, rows, longest);
-        self.output.run(gpu, pass, rows);
+        self.output.run(pass, rows);
         ops.norm.run(gpu, pass, &self.network_norm, rows);
         self.network.run(gpu, &ops.network, pass, rows);
     }

@@ -20,7 +20,6 @@ use super::error::EngineError;
 use super::gpu::{DEVICE_TIMEOUT, Gpu};
 use super::ops::{
     AdjustLogits, BoundMatmul, Embed, LogitChange, MaskLogits, RmsNorm, SLOT_WORDS, SampledToken, Sampler,
-    rows_for_teams,
 };
 use super::shape::ModelShape;
 use super::weights::{WeightMatrix, vector};
@@ -72,8 +71,8 @@ pub(crate) struct EngineModel {
     state: StepBuffers,
     expected: RecordedStep,
     weight_bytes: u64,
-    /// From so many rows in a step on other kernels run than for a few.
-    rows_many: Option<u32>,
+    /// From so many rows in a step on other kernels run than for fewer.
+    rows_many: Vec<u32>,
     /// The most that a step may take.
     step_max: Duration,
 }
@@ -132,6 +131,7 @@ impl EngineModel {
             gpu,
             capacity: extent,
             vocab: shape.vocab,
+            rows_many: ops.rows_many(shape),
             ops,
             embed,
             layers,
@@ -144,7 +144,6 @@ impl EngineModel {
             state,
             expected: RecordedStep::default(),
             weight_bytes,
-            rows_many: shape.experts.map(rows_for_teams),
             step_max: DEVICE_TIMEOUT,
         })
     }
@@ -170,9 +169,9 @@ impl EngineModel {
         self.weight_bytes
     }
 
-    /// From so many rows in a step on other kernels run than for a few, if any do.
-    pub(crate) fn rows_many(&self) -> Option<u32> {
-        self.rows_many
+    /// The numbers of rows in a step from which on other kernels run than for fewer, beside two.
+    pub(crate) fn rows_many(&self) -> &[u32] {
+        &self.rows_many
     }
 
     /// The size of the vocabulary.
@@ -270,7 +269,7 @@ impl EngineModel {
             return;
         }
         self.last_norm.0.run(&self.gpu, pass, &self.last_norm.1, picks);
-        self.lm_head.run(&self.gpu, pass, picks);
+        self.lm_head.run(pass, picks);
         if let Some(changes) = changes {
             self.adjust.run(pass, changes);
             self.sample.run(pass, picks);

@@ -165,20 +165,20 @@ impl Network {
         match (&self.way, &kernels.experts) {
             (NetworkWay::Experts(bound), Some(experts)) => {
                 let places = rows * experts.shape.used;
-                bound.router.run(gpu, pass, rows);
+                bound.router.run(pass, rows);
                 experts.route.run(gpu, pass, &bound.route, rows);
                 if rows >= rows_for_teams(experts.shape) {
                     experts.team.run(pass, &bound.team, places);
                 }
-                bound.wide.run(gpu, pass, rows);
+                bound.wide.run(pass, rows);
                 kernels.gate.run(pass, &self.gate, places);
-                bound.down.run(gpu, pass, rows);
+                bound.down.run(pass, rows);
                 experts.mix.run(pass, &bound.mix, rows);
             }
             (NetworkWay::Dense { wide, down }, _) => {
-                wide.run(gpu, pass, rows);
+                wide.run(pass, rows);
                 kernels.gate.run(pass, &self.gate, rows);
-                down.run(gpu, pass, rows);
+                down.run(pass, rows);
             }
             (NetworkWay::Experts(_), None) => {}
         }

@@ -3,6 +3,7 @@
 mod adapter;
 mod device_info;
 mod kernel;
+mod matrix_units;
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -38,6 +39,10 @@ pub(crate) struct Gpu {
     /// The largest subgroup that the device may choose for a kernel.
     subgroup_max: u32,
     pub(crate) reduction: ReductionStrategy,
+    /// Whether its kernels run on a processor: reading costs as much as computing there wherever a number lies, and a barrier more.
+    pub(crate) is_software: bool,
+    /// Whether prompts are multiplied by the device's matrix units.
+    pub(crate) has_matrix_units: bool,
     /// Bytes of its memory that a model may take, as far as its driver tells.
     pub(crate) memory: Option<u64>,
     /// Whether shaders check where they read and write.
@@ -69,9 +74,11 @@ impl Gpu {
             return Err(failed(format!("it lacks {missing:?}; update its driver")));
         }
         let limits = adapter.limits();
+        let matrix_units = matrix_units::features(&adapter);
         let descriptor = wgpu::DeviceDescriptor {
             label: Some("stint"),
-            required_features: wgpu::Features::SUBGROUP | wgpu::Features::IMMEDIATES,
+            required_features: wgpu::Features::SUBGROUP | wgpu::Features::IMMEDIATES | matrix_units,
+            experimental_features: matrix_units::consent(matrix_units),
             required_limits: limits.clone(),
             // Memory is had in blocks, and what is left of the last of each kind is for nobody.
             memory_hints: wgpu::MemoryHints::MemoryUsage,
@@ -83,9 +90,10 @@ impl Gpu {
         record_faults(&device, &fault);
         let subgroups = adapter.get_info();
         let subgroup_max = subgroups.subgroup_max_size.max(4);
-        let software = info.kind == DeviceKind::Cpu && subgroups.subgroup_min_size >= 8;
-        let grain = if software { ReductionStrategy::PerLane } else { ReductionStrategy::Cooperative };
-        let memory = adapter::memory(&adapter).filter(|_| info.kind != DeviceKind::Cpu);
+        let is_software = info.kind == DeviceKind::Cpu;
+        let by_lanes = is_software && subgroups.subgroup_min_size >= 8;
+        let grain = if by_lanes { ReductionStrategy::PerLane } else { ReductionStrategy::Cooperative };
+        let memory = adapter::memory(&adapter).filter(|_| !is_software);
         let binding_max = limits.max_storage_buffer_binding_size.min(limits.max_buffer_size);
         Ok(Self {
             device,
@@ -94,6 +102,8 @@ impl Gpu {
             binding_max,
             subgroup_max,
             reduction: grain,
+            is_software,
+            has_matrix_units: !matrix_units.is_empty(),
             memory,
             // Tests run with them, so that reading out of bounds is seen and not luck. Released, they would cost up to half
             // the speed of the matrix kernels.
@@ -222,11 +232,12 @@ fn record_faults(device: &wgpu::Device, fault: &Arc<Mutex<Option<EngineError>>>)
 
 #[cfg(test)]
 impl Gpu {
-    /// The same device, told to work in another grain than its own, and whether to check.
+    /// The same device, told to work in another grain than its own, as GPUs or software drivers do, and whether to check.
     fn altered(&self, reduction: ReductionStrategy, checks: bool) -> Gpu {
         let (device, queue, info) = (self.device.clone(), self.queue.clone(), self.info.clone());
         let (fault, counts) = (Arc::clone(&self.fault), Arc::clone(&self.counts));
-        Gpu { device, queue, info, reduction, checks, counts, fault, ..*self }
+        let is_software = reduction == ReductionStrategy::PerLane;
+        Gpu { device, queue, info, reduction, is_software, checks, counts, fault, ..*self }
     }
 }
 
@@ -252,6 +263,13 @@ pub(crate) fn in_every_mode(test: impl Fn(&Gpu)) {
             test(&shared().altered(grain, checks));
         }
     }
+}
+
+/// The tests' device, as software drivers are whose subgroups are small.
+#[cfg(test)]
+pub(crate) fn shared_small_subgroups() -> Gpu {
+    let gpu = shared();
+    Gpu { is_software: true, ..gpu.altered(ReductionStrategy::Cooperative, gpu.checks) }
 }
 
 /// One device for all tests: several at once would only fight for the same two cores.

@@ -72,7 +72,7 @@ impl Attention {
         };
         use BufferAccess::{Read, Write};
         let bindings = &[Read, Read, Read, Read, Read, Write, Write];
-        let wgsl = format.shader(&[include_str!("splits.wgsl"), wgsl]);
+        let wgsl = format.shader(&[include_str!("splits.wgsl"), include_str!("attend_buffers.wgsl"), wgsl]);
         let source = KernelSource { label, wgsl: &wgsl, constants: &constants, bindings, immediates: 2 };
         let groups = shape.kv_heads * sharing.div_ceil(sharing.div_ceil(teams));
         let (kernel, combine) = (Kernel::new(gpu, &source), CombineSplits::new(gpu, shape));

@@ -3,23 +3,6 @@
 // costs as much as several products, wherever it goes: keys and values are read once for all of the heads, and what all
 // lanes need each reads a part of, and hands it round. Scores: lanes do positions, two of a block of 16 each. Sums:
 // lanes do numbers, four each. A row of one split is done here; the others' shares are combined by another kernel.
-struct Immediates { rows: u32, first: u32 }
-var<immediate> i: Immediates;
-override HEADS: u32;
-override KV_HEADS: u32;
-override HEAD_DIM: u32;
-override BLOCK: u32;     // 16
-override BLOCKS: u32;    // blocks in a slot's table
-override TOGETHER: u32;  // heads that a workgroup does, 4 at most
-override TEAMS: u32;     // workgroups that do the heads of one key
-@group(0) @binding(0) var<storage, read> qkv: array<vec4<f32>>;
-@group(0) @binding(1) var<storage, read> keys: array<Four>;
-@group(0) @binding(2) var<storage, read> values: array<Four>;
-@group(0) @binding(3) var<storage, read> rows: array<vec4<u32>>;  // token, slot, position
-@group(0) @binding(4) var<storage, read> blocks: array<u32>;
-@group(0) @binding(5) var<storage, read_write> y: array<vec4<f32>>;
-@group(0) @binding(6) var<storage, read_write> shares: array<vec4<f32>>;
-
 var<workgroup> query: array<vec4<f32>, 256>;  // of each head in turn, 64 with zeros behind its own
 var<workgroup> weights: array<f32, 1024>;     // of each head in turn, TILE
 var<workgroup> sums: array<vec4<f32>, 256>;   // of each head in turn, 64

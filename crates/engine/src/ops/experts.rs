@@ -116,7 +116,7 @@ impl ExpertMatmul {
 
 impl BoundExperts {
     /// For so many rows; their places are in teams if there are [`rows_for_teams`].
-    pub(crate) fn run(&self, gpu: &Gpu, pass: &mut wgpu::ComputePass<'_>, rows: u32) {
+    pub(crate) fn run(&self, pass: &mut wgpu::ComputePass<'_>, rows: u32) {
         let places = rows * self.experts.used;
         let in_teams = rows >= rows_for_teams(self.experts);
         let groups = if in_teams { teams_max(places, self.experts.count) } else { places };
@@ -125,12 +125,7 @@ impl BoundExperts {
                 [call.rows, places, self.columns, self.stride, call.first, call.expert, call.experts];
             let MatmulKernels { single_token, four_tokens, .. } = &*call.kernels;
             let kernel = if in_teams { four_tokens } else { single_token };
-            kernel.run(
-                pass,
-                &call.bind_group,
-                &immediates,
-                (call.kernels.workgroups(gpu, call.rows), groups),
-            );
+            kernel.run(pass, &call.bind_group, &immediates, call.kernels.grid(call.rows, groups));
         }
     }
 }
@@ -246,7 +241,7 @@ mod tests {
                 submit(gpu, |pass| {
                     route.run(gpu, pass, &routed, *rows);
                     team.run(pass, &teamed, places);
-                    bound.run(gpu, pass, *rows);
+                    bound.run(pass, *rows);
                 });
                 let got: Vec<f32> = gpu.read(&buffers[1], results).unwrap();
                 let chosen: Vec<[u32; 2]> = gpu.read(&chosen, places as usize).unwrap();

@@ -3,7 +3,8 @@
 //! Matmul and attention have a second kernel for software drivers; the device's `ReductionStrategy` chooses.
 //!
 //! Every kernel reduces in an order that depends on its row alone, never on how many rows run with
-//! it. So a sequence computes the same bits alone and in a batch, prefilled at once or in chunks.
+//! it, nor on which of the kernels of a device computes it. So a sequence computes the same bits alone and in a batch, prefilled
+//! at once or in chunks, anew or from what the cache has. Matrix units alone do not keep that (`matmul_tile.rs`).
 
 mod adjust;
 mod attend;
@@ -14,6 +15,7 @@ mod formats;
 mod gate;
 mod mask;
 mod matmul;
+mod matmul_tile;
 mod mix;
 mod norm;
 mod rope;

@@ -20,6 +20,8 @@ use super::phases::PhaseMachine;
 use super::shape::ModelShape;
 use super::*;
 
+const GRAINS: [ReductionStrategy; 2] = [ReductionStrategy::Cooperative, ReductionStrategy::PerLane];
+
 const GREEDY: SamplingParams = SamplingParams { temperature: 0.0, top_k: 0, top_p: 1.0, min_p: 0.0, seed: 0 };
 
 fn gguf(kind: TensorType) -> Gguf {
@@ -134,8 +136,9 @@ fn a_job_with_nothing_to_generate_is_done_at_once() {
 
 #[test]
 fn a_sequence_generates_the_same_tokens_alone_and_among_others() {
-    for kind in [TensorType::F32, TensorType::F16, TensorType::Q8_0] {
-        let engine = Engine::start_on(shared(), &gguf(kind), &settings()).unwrap();
+    let kinds = [TensorType::F32, TensorType::F16, TensorType::Q8_0];
+    for (kind, grain) in kinds.into_iter().flat_map(|kind| GRAINS.map(|grain| (kind, grain))) {
+        let engine = Engine::start_on(shared_as(grain), &gguf(kind), &settings()).unwrap();
         let warm = |seed| SamplingParams { temperature: 1.0, top_k: 20, top_p: 0.9, min_p: 0.0, seed };
         let jobs: Vec<_> = (0..6u32)
             .map(|n| GenerationJob { sampling: warm(u64::from(n / 2)), ..job(3 + 7 * n, 10 + n, 8) })
@@ -145,7 +148,7 @@ fn a_sequence_generates_the_same_tokens_alone_and_among_others() {
         let streams: Vec<_> = jobs.iter().map(|job| engine.generate(job.clone()).unwrap()).collect();
         for (alone, tokens) in alone.iter().zip(streams) {
             let among: Vec<_> = finish(tokens).0.iter().map(|step| step.id).collect();
-            assert_eq!(*alone, among, "{kind:?}");
+            assert_eq!(*alone, among, "{kind:?}, {grain:?}");
         }
         engine.stop();
     }
@@ -349,9 +352,9 @@ fn hanging_up_frees_the_cache_for_those_who_wait() {
 #[test]
 fn who_has_to_stop_for_want_of_room_goes_on_with_the_same_tokens() {
     let small = Settings { kv_tokens: 160, prefix_reuse: false, ..settings() };
-    for sampling in [GREEDY, SamplingParams { temperature: 1.0, top_k: 20, top_p: 0.9, min_p: 0.0, seed: 3 }]
-    {
-        let engine = engine(&small);
+    let warm = SamplingParams { temperature: 1.0, top_k: 20, top_p: 0.9, min_p: 0.0, seed: 3 };
+    for (sampling, grain) in [GREEDY, warm].into_iter().flat_map(|it| GRAINS.map(|grain| (it, grain))) {
+        let engine = Engine::start_on(shared_as(grain), &gguf(TensorType::F32), &small).unwrap();
         let jobs: Vec<_> = (0..4).map(|n| GenerationJob { sampling, ..job(10 + n, 60, 30) }).collect();
         let alone: Vec<_> = jobs.iter().map(|job| finish(engine.generate(job.clone()).unwrap()).0).collect();
         assert_eq!(engine.load().counts.preempted, 0);
@@ -374,17 +377,19 @@ fn reused(engine: &Engine, job: GenerationJob) -> (u32, Vec<GeneratedToken>) {
 
 #[test]
 fn what_was_read_before_is_read_no_more_and_makes_the_same_tokens() {
-    for kind in [TensorType::F32, TensorType::Q8_0] {
+    let kinds = [TensorType::F32, TensorType::Q8_0];
+    for (kind, grain) in kinds.into_iter().flat_map(|kind| GRAINS.map(|grain| (kind, grain))) {
         let start = |prefix_reuse| {
-            Engine::start_on(shared(), &gguf(kind), &Settings { prefix_reuse, ..settings() }).unwrap()
+            let settings = Settings { prefix_reuse, ..settings() };
+            Engine::start_on(shared_as(grain), &gguf(kind), &settings).unwrap()
         };
         let (with, without) = (start(true), start(false));
         let mut text = GenerationJob { phases: PhaseBudgets::without_thinking(22), ..job(50, 0, 0) };
         for (found, turn) in [(0, 1), (64, 2), (80, 3)] {
             let again = reused(&with, text.clone());
             let anew = reused(&without, text.clone());
-            assert_eq!((again.0, anew.0), (found, 0), "{kind:?}, turn {turn}");
-            assert_eq!(again.1, anew.1, "{kind:?}, turn {turn}");
+            assert_eq!((again.0, anew.0), (found, 0), "{kind:?}, {grain:?}, turn {turn}");
+            assert_eq!(again.1, anew.1, "{kind:?}, {grain:?}, turn {turn}");
             text.prompt.extend(again.1.iter().map(|token| token.id));
             text.prompt.truncate(text.prompt.len() - 3);
             text.phases = PhaseBudgets::without_thinking(17);
@@ -493,7 +498,7 @@ fn last(model: &EngineModel, rows: Vec<BatchRow>) -> Vec<u32> {
 fn kinds_and_grains() -> impl Iterator<Item = (TensorType, ReductionStrategy, KvFormat)> {
     let kinds = [TensorType::F32, TensorType::F16, TensorType::Q8_0].into_iter();
     kinds.flat_map(|kind| {
-        [ReductionStrategy::Cooperative, ReductionStrategy::PerLane]
+        GRAINS
             .into_iter()
             .flat_map(move |grain| [KvFormat::F16, KvFormat::F32].map(|format| (kind, grain, format)))
     })
@@ -520,7 +525,7 @@ fn a_prompt_of_several_splits_has_the_same_bits_in_chunks_and_beside_others() {
     let synth = SyntheticModel { context: 512, ..SyntheticModel::default() };
     let gguf = Gguf::from_bytes(synth.bytes().into()).unwrap();
     let shape = ModelShape::read(&gguf).unwrap();
-    for grain in [ReductionStrategy::Cooperative, ReductionStrategy::PerLane] {
+    for grain in GRAINS {
         let kv_format = KvFormat::F16;
         let extent = EngineCapacity { slots: 2, rows: 400, context: 400, blocks: 50, kv_format };
         let model = EngineModel::load(shared_as(grain), &gguf, &shape, extent).unwrap();
