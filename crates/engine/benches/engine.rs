@@ -23,7 +23,7 @@ use stint_gguf::{Gguf, TensorType};
 
 type Outcome<T> = Result<T, Box<dyn Error>>;
 
-/// Tokens that each sequence decodes where decoding is timed.
+/// Tokens that each sequence decodes where decoding is timed, unless it is said.
 const DECODED: u32 = 16;
 
 /// Steps at one position are repeated for so long, so that a clock of hundredths of a second does.
@@ -39,6 +39,12 @@ struct Plan {
     decode: Vec<u32>,
     prefill: Vec<u32>,
     step: Vec<u32>,
+    kernels: Vec<u32>,
+    /// Rows that are read at once; as many as an engine reads by itself without.
+    prefill_chunk: Option<u32>,
+    decoded: Option<u32>,
+    /// As Qwen3 wants it, instead of the likeliest token always.
+    sampled: bool,
     beside: bool,
     questions: bool,
 }
@@ -64,6 +70,10 @@ impl Plan {
                 "--decode" => plan.decode = numbers(&value()?)?,
                 "--prefill" => plan.prefill = numbers(&value()?)?,
                 "--step" => plan.step = numbers(&value()?)?,
+                "--prefill-chunk" => plan.prefill_chunk = Some(value()?.parse()?),
+                "--decoded" => plan.decoded = Some(value()?.parse()?),
+                "--sampled" => plan.sampled = true,
+                "--kernels" => plan.kernels = numbers(&value()?)?,
                 "--beside" => plan.beside = true,
                 "--questions" => plan.questions = true,
                 _ => plan.file = Some(argument.into()),
@@ -161,7 +171,8 @@ fn make(what: &str, path: &Path) -> Outcome<()> {
 
 /// A job that answers with exactly so many tokens; its prompt differs from other seeds'.
 fn job(seed: u32, prompt: u32, solution: u32, vocab: u32) -> GenerationJob {
-    let sampling = SamplingParams { temperature: 0.0, top_k: 0, top_p: 1.0, min_p: 0.0, seed: 0 };
+    let sampling =
+        SamplingParams { temperature: 0.0, top_k: 0, top_p: 1.0, min_p: 0.0, seed: u64::from(seed) };
     let prompt = (0..prompt).map(|n| (n * 31 + seed * 17) % vocab).collect();
     GenerationJob {
         prompt,
@@ -200,8 +211,12 @@ fn cost_of(work: impl FnOnce() -> Outcome<()>) -> Outcome<Cost> {
 
 /// What so many equal jobs at once cost.
 fn together(engine: &Engine, sequences: u32, prompt: u32, solution: u32) -> Outcome<Cost> {
+    sampled_together(engine, sequences, |seed| job(seed, prompt, solution, engine.vocab()))
+}
+
+fn sampled_together(engine: &Engine, sequences: u32, job: impl Fn(u32) -> GenerationJob) -> Outcome<Cost> {
     cost_of(|| {
-        let jobs = (0..sequences).map(|seed| engine.generate(job(seed, prompt, solution, engine.vocab())));
+        let jobs = (0..sequences).map(|seed| engine.generate(job(seed)));
         jobs.collect::<Result<Vec<_>, _>>()?.into_iter().try_for_each(finish)
     })
 }
@@ -228,19 +243,48 @@ fn print_cost(what: &str, size: u32, tokens: u32, cost: Cost) {
     );
 }
 
-fn decode(engine: &Engine, device: &DeviceUse, sequences: u32) -> Outcome<()> {
+fn decode(engine: &Engine, device: &DeviceUse, plan: &Plan, sequences: u32) -> Outcome<()> {
+    let decoded = plan.decoded.unwrap_or(DECODED);
+    let jobs = |solution: u32| {
+        sampled_together(engine, sequences, |seed| {
+            let mut job = job(seed, 4, solution, engine.vocab());
+            if plan.sampled {
+                (job.sampling.temperature, job.sampling.top_k, job.sampling.top_p) = (0.6, 20, 0.95);
+            }
+            job
+        })
+    };
     // Without the first step, which is the prompt's.
-    let first = together(engine, sequences, 4, 1)?;
+    let first = jobs(1)?;
     let before = device.counts();
-    let whole = together(engine, sequences, 4, DECODED + 1)?;
+    let whole = jobs(decoded + 1)?;
     let now = device.counts();
     let cost = Cost { seconds: whole.seconds - first.seconds, cpu: whole.cpu - first.cpu };
-    print_cost("decode", sequences, sequences * DECODED, cost);
+    print_cost("decode", sequences, sequences * decoded, cost);
     let [submissions, dispatches, ahead] =
-        [0, 1, 2].map(|n| (now[n] - before[n]) as f64 / f64::from(DECODED + 1));
+        [0, 1, 2].map(|n| (now[n] - before[n]) as f64 / f64::from(decoded + 1));
     println!(
         r#"{{"measure": "device", "size": {sequences}, "submissions": {submissions:.1}, "dispatches": {dispatches:.1}, "ahead": {ahead:.2}}}"#
     );
+    Ok(())
+}
+
+/// How long the kernels of a step of one row take at these positions, and those of one that reads as many rows.
+fn kernels(gguf: &Gguf, plan: &Plan) -> Outcome<()> {
+    let context = plan.kernels.iter().max().map_or(16, |most| most + 16);
+    let probe = StepProbe::open(gguf, context, plan.kv_format, plan.grain)?;
+    for &position in &plan.kernels {
+        for rows in [1, 8.min(position + 1), 512.min(position + 1)] {
+            // The first time a driver compiles.
+            probe.kernels(position, rows)?;
+            for (name, count, seconds) in probe.kernels(position, rows)? {
+                println!(
+                    r#"{{"measure": "kernel", "name": "{name}", "position": {position}, "rows": {rows}, "count": {count}, "microseconds": {:.1}}}"#,
+                    seconds * 1e6
+                );
+            }
+        }
+    }
     Ok(())
 }
 
@@ -318,14 +362,16 @@ fn print_memory(when: &str, accounted: u64) {
 /// All that needs a running engine.
 fn running(gguf: Gguf, plan: &Plan) -> Outcome<()> {
     let facts = describe(&gguf)?;
+    let defaults = Settings::default();
     let settings = Settings {
         sequences: 32,
         kv_tokens: 4096,
         kv_format: plan.kv_format,
         allow_cpu: true,
+        prefill_chunk: plan.prefill_chunk.unwrap_or(defaults.prefill_chunk),
         // Every prompt is read anew.
         prefix_reuse: false,
-        ..Settings::default()
+        ..defaults
     };
     let token = if plan.kv_format == KvFormat::F32 { facts.kv_token_bytes * 2 } else { facts.kv_token_bytes };
     let accounted = facts.weight_bytes + token * u64::from(settings.kv_tokens);
@@ -336,7 +382,7 @@ fn running(gguf: Gguf, plan: &Plan) -> Outcome<()> {
     print_memory("loaded", accounted);
     together(&engine, 1, 20, 2)?;
     print_memory("first request", accounted);
-    plan.decode.iter().try_for_each(|sequences| decode(&engine, &device, *sequences))?;
+    plan.decode.iter().try_for_each(|sequences| decode(&engine, &device, plan, *sequences))?;
     for &length in plan.prefill.iter().filter(|length| **length < engine.context()) {
         print_cost("prefill", length, length, together(&engine, 1, length, 1)?);
     }
@@ -360,6 +406,9 @@ fn main() -> Outcome<()> {
         return make(what, path);
     }
     let gguf = plan.open()?;
+    if !plan.kernels.is_empty() {
+        kernels(&gguf, &plan)?;
+    }
     if !plan.step.is_empty() {
         println!(r#"{{"measure": "bandwidth", "gb_per_second": {:.2}}}"#, probe::bandwidth()? / 1e9);
         steps(&gguf, &plan)?;

@@ -2,7 +2,7 @@
 
 use super::error::EngineError;
 use super::forward::{EngineCapacity, LOGIT_BIASES, network_numbers};
-use super::ops::{BLOCK, split_bytes};
+use super::ops::{BLOCK, int8_bytes, split_bytes};
 use super::shape::ModelShape;
 
 /// A cache that had to be made smaller still holds so many tokens.
@@ -31,12 +31,17 @@ impl MemoryNeeds {
     pub(crate) fn new(shape: &ModelShape, weights: u64, capacity: &EngineCapacity) -> Self {
         let (rows, slots) = (u64::from(capacity.rows), u64::from(capacity.slots));
         let columns = u64::from(2 * shape.hidden + shape.qkv() + shape.queries()) + network_numbers(shape);
+        // What GPUs have as bytes, too.
+        let networks = u64::from(shape.networks());
+        let int8 =
+            int8_bytes(u64::from(shape.hidden + shape.queries()) + networks * u64::from(shape.feed_forward));
         // Of each slot: its logits, and what is changed of them.
         let logits = slots
             * (u64::from(shape.vocab) * 4
                 + u64::from(shape.vocab.min(capacity.context.saturating_add(LOGIT_BIASES))) * 16);
         let rotations = u64::from(capacity.context) * u64::from(shape.head_dim) * 4;
-        let working = rows * columns * 4 + split_bytes(shape, capacity.rows, u64::MAX) + logits + rotations;
+        let working =
+            rows * (columns * 4 + int8) + split_bytes(shape, capacity.rows, u64::MAX) + logits + rotations;
         Self { weights, working, block: shape.kv_token_bytes(capacity.kv_format) * u64::from(BLOCK) }
     }
 

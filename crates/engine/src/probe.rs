@@ -10,7 +10,7 @@ use stint_gguf::Gguf;
 
 use super::error::EngineError;
 use super::forward::{BatchRow, EngineCapacity, EngineModel, ForwardBatch};
-use super::gpu::{DeviceCounts, Gpu, ReductionStrategy};
+use super::gpu::{ActivationFormat, DeviceCounts, Gpu, ReductionStrategy};
 use super::handle::{Engine, Settings};
 use super::kv_format::KvFormat;
 use super::ops::{BLOCK, BandwidthKernel, SamplingParams, slot_words};
@@ -45,6 +45,7 @@ fn open_gpu(grain: Option<Grain>) -> Result<Gpu, EngineError> {
         Some(Grain::Cooperative) => {
             gpu.reduction = ReductionStrategy::Cooperative;
             gpu.is_software = false;
+            gpu.activations = ActivationFormat::Int8;
         }
         Some(Grain::PerLane) => gpu.reduction = ReductionStrategy::PerLane,
         None => {}
@@ -63,6 +64,9 @@ pub fn start(
     Ok((Engine::start_on(Arc::new(gpu), gguf, settings)?, counts))
 }
 
+/// The most rows of a step whose kernels are timed.
+const PROBE_ROWS: u32 = 512;
+
 /// Steps of one sequence at any position, without those before it.
 pub struct StepProbe(EngineModel);
 
@@ -75,8 +79,25 @@ impl StepProbe {
         grain: Option<Grain>,
     ) -> Result<Self, EngineError> {
         let blocks = context.div_ceil(BLOCK);
-        let extent = EngineCapacity { slots: 1, rows: 2, context, blocks, kv_format };
+        let extent = EngineCapacity { slots: 1, rows: PROBE_ROWS.min(context), context, blocks, kv_format };
         Ok(Self(one_slot(Arc::new(open_gpu(grain)?), gguf, extent)?))
+    }
+
+    /// How long the kernels of a step take: their names, how often each ran, and the seconds of all of its runs together. `rows` rows
+    /// up to that position, the last of which draws.
+    pub fn kernels(&self, position: u32, rows: u32) -> Result<Vec<(String, u32, f64)>, EngineError> {
+        let first = position + 1 - rows.min(position + 1);
+        let rows: Vec<_> =
+            (first..=position).map(|position| BatchRow { token: 1, slot: 0, position }).collect();
+        let picks = vec![u32::try_from(rows.len()).unwrap_or(1) - 1];
+        let mut all: Vec<(String, u32, f64)> = Vec::new();
+        for (name, seconds) in self.0.time_dispatches(&ForwardBatch { rows, picks })? {
+            match all.iter_mut().find(|known| known.0 == name) {
+                Some((_, count, sum)) => (*count, *sum) = (*count + 1, *sum + seconds),
+                None => all.push((name, 1, seconds)),
+            }
+        }
+        Ok(all)
     }
 
     /// One step of one row.

@@ -32,7 +32,7 @@ pub(crate) struct WeightMatrix {
 }
 
 /// One dispatch reaches so many rows at least, whatever the subgroup size.
-const ROWS_MAX: usize = 65_535 * 4;
+const ROWS_MAX: usize = 65_535 * 2;
 
 /// Bytes handed to the queue before waiting for it; each write keeps a copy until it is done, and the copies' memory stays with
 /// the process.

@@ -93,6 +93,10 @@ impl SyntheticModel {
 }
 
 /// A number from a counter: `SplitMix64`.
+fn parallelism() -> usize {
+    std::thread::available_parallelism().map_or(1, std::num::NonZero::get)
+}
+
 fn mix(state: &mut u64) -> u64 {
     *state = state.wrapping_add(0x9e37_79b9_7f4a_7c15);
     let mut z = *state;
@@ -181,7 +185,23 @@ impl SyntheticModel {
         }
         head.resize(head.len().next_multiple_of(32), 0);
         out.write_all(&head)?;
-        tensors.iter().enumerate().try_for_each(|(index, tensor)| self.data(out, index as u64, tensor))
+        let tensors: Vec<_> = tensors.iter().enumerate().collect();
+        tensors.chunks(parallelism()).try_for_each(|some| self.data_of(out, some))
+    }
+
+    /// Each made by a thread of its own: a large model has billions of numbers.
+    fn data_of(&self, out: &mut impl Write, tensors: &[(usize, &PlannedTensor)]) -> io::Result<()> {
+        let made = |(index, tensor): (usize, &PlannedTensor)| {
+            let mut bytes = Vec::new();
+            self.data(&mut bytes, index as u64, tensor).map(|()| bytes)
+        };
+        std::thread::scope(|scope| {
+            let threads: Vec<_> = tensors.iter().map(|one| scope.spawn(|| made(*one))).collect();
+            threads.into_iter().try_for_each(|thread| {
+                let lost = |_| io::Error::other("a thread that made a tensor is gone");
+                out.write_all(&thread.join().map_err(lost)??)
+            })
+        })
     }
 
     fn kind_of(&self, role: TensorRole) -> TensorType {

@@ -3,8 +3,8 @@
 use crate::error::EngineError;
 use crate::gpu::Gpu;
 use crate::ops::{
-    AttendTied, Attention, BLOCK, BoundAttention, BoundMatmul, Matmul, RmsNorm, Rope, RopeTied,
-    rows_for_teams, split_bytes, split_rows,
+    ActivationRows, AttendTied, Attention, BLOCK, BoundAttention, BoundMatmul, Matmul, QuantiseRows, RmsNorm,
+    Rope, RopeTied, rows_for_teams, split_bytes, split_rows,
 };
 use crate::shape::ModelShape;
 use crate::weights::{WeightMatrix, vector};
@@ -19,6 +19,7 @@ pub(super) struct LayerKernels {
     norm: RmsNorm,
     rope: Rope,
     attend: Attention,
+    quantise: QuantiseRows,
     network: NetworkKernels,
 }
 
@@ -30,13 +31,19 @@ impl LayerKernels {
             norm: RmsNorm::new(gpu, shape.hidden, shape.epsilon, false),
             rope: Rope::new(gpu, shape, table, format),
             attend: Attention::new(gpu, shape, table, format),
+            quantise: QuantiseRows::new(gpu, shape.queries()),
             network: NetworkKernels::new(gpu, shape),
         }
     }
 
     /// The numbers of rows from which on other kernels run than for fewer, beside two.
     pub(super) fn rows_many(&self, shape: &ModelShape) -> Vec<u32> {
-        shape.experts.map(rows_for_teams).into_iter().chain(self.matmul.tile_tokens()).collect()
+        shape
+            .experts
+            .map(rows_for_teams)
+            .into_iter()
+            .chain(self.matmul.tokens_many().iter().copied())
+            .collect()
     }
 }
 
@@ -44,9 +51,9 @@ impl LayerKernels {
 pub(super) struct Activations {
     /// The residual stream.
     pub(super) h: wgpu::Buffer,
-    pub(super) normed: wgpu::Buffer,
+    pub(super) normed: ActivationRows,
     qkv: wgpu::Buffer,
-    attended: wgpu::Buffer,
+    attended: ActivationRows,
     /// What attention makes of the splits of long rows.
     shares: wgpu::Buffer,
     network: NetworkActivations,
@@ -67,9 +74,9 @@ impl Activations {
         }
         Ok(Self {
             h: gpu.buffer("h", bytes(shape.hidden)),
-            normed: gpu.buffer("normed", bytes(shape.hidden)),
+            normed: ActivationRows::new(gpu, "normed", extent.rows, shape.hidden),
             qkv: gpu.buffer("qkv", bytes(shape.qkv())),
-            attended: gpu.buffer("attended", bytes(shape.queries())),
+            attended: ActivationRows::new(gpu, "attended", extent.rows, shape.queries()),
             shares: gpu.buffer("shares", split_bytes(shape, extent.rows, gpu.binding_max)),
             network: NetworkActivations::new(gpu, shape, extent.rows),
         })
@@ -92,6 +99,8 @@ pub(super) struct Layer {
     qkv: BoundMatmul,
     rope: wgpu::BindGroup,
     attend: BoundAttention,
+    /// The bytes of what attention gives.
+    quantise: Option<wgpu::BindGroup>,
     output: BoundMatmul,
     network_norm: wgpu::BindGroup,
     network: Network,
@@ -128,6 +137,7 @@ impl Layer {
             qkv: ops.matmul.bind(gpu, &projections, normed, qkv, false),
             rope,
             attend,
+            quantise: ops.quantise.bind(gpu, attended),
             output: ops.matmul.bind(gpu, &output, attended, h, true),
             network_norm: bind_norm(&norm("ffn_norm", shape.hidden)?),
             bytes: projections.bytes + output.bytes + network.bytes,
@@ -148,6 +158,7 @@ impl Layer {
         self.qkv.run(pass, rows);
         ops.rope.run(gpu, pass, &self.rope, rows);
         ops.attend.run(pass, &self.attend, rows, longest);
+        ops.quantise.run(pass, self.quantise.as_ref(), rows);
         self.output.run(pass, rows);
         ops.norm.run(gpu, pass, &self.network_norm, rows);
         self.network.run(gpu, &ops.network, pass, rows);
@@ -180,7 +191,7 @@ fn bind_attention(
         values: &values,
         rows: &state.rows,
         blocks: &state.tables,
-        y: &activations.attended,
+        y: &activations.attended.floats,
         shares: &activations.shares,
     };
     Ok((ops.rope.bind(gpu, &rope), ops.attend.bind(gpu, &attend)))

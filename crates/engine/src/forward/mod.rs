@@ -17,7 +17,7 @@ use std::time::Duration;
 use stint_gguf::Gguf;
 
 use super::error::EngineError;
-use super::gpu::{DEVICE_TIMEOUT, Gpu};
+use super::gpu::{DEVICE_TIMEOUT, DispatchTimes, Gpu};
 use super::ops::{
     AdjustLogits, BoundMatmul, Embed, LogitChange, MaskLogits, RmsNorm, SLOT_WORDS, SampledToken, Sampler,
 };
@@ -225,18 +225,7 @@ impl EngineModel {
 
     /// Without `changes` nothing is drawn.
     fn submit(&self, batch: &ForwardBatch, changes: Option<&[LogitChange]>) -> StepExtent {
-        let rows: Vec<_> = batch.rows.iter().map(|row| [row.token, row.slot, row.position, 0]).collect();
-        let slot = |row: u32| batch.rows.get(row as usize).map_or(0, |row| row.slot);
-        let picks: Vec<_> = batch.picks.iter().map(|&row| [row, slot(row)]).collect();
-        self.gpu.queue.write_buffer(&self.state.rows, 0, bytemuck::cast_slice(&rows));
-        self.gpu.queue.write_buffer(&self.state.picks, 0, bytemuck::cast_slice(&picks));
-        let count = |length: usize| u32::try_from(length).unwrap_or(u32::MAX);
-        let extent = StepExtent {
-            rows: count(rows.len()),
-            picks: count(picks.len()),
-            longest: batch.rows.iter().map(|row| row.position + 1).max().unwrap_or(0),
-            changes: changes.map(|changes| self.adjust.write(&self.gpu, changes)),
-        };
+        let extent = self.write(batch, changes);
         match self.expected.take(extent) {
             Some(commands) => {
                 self.gpu.counts.recorded_ahead.fetch_add(1, Ordering::Relaxed);
@@ -245,6 +234,38 @@ impl EngineModel {
             None => self.gpu.submit(self.record(extent)),
         }
         extent
+    }
+
+    /// Writes what a step is about.
+    fn write(&self, batch: &ForwardBatch, changes: Option<&[LogitChange]>) -> StepExtent {
+        let rows: Vec<_> = batch.rows.iter().map(|row| [row.token, row.slot, row.position, 0]).collect();
+        let slot = |row: u32| batch.rows.get(row as usize).map_or(0, |row| row.slot);
+        let picks: Vec<_> = batch.picks.iter().map(|&row| [row, slot(row)]).collect();
+        self.gpu.queue.write_buffer(&self.state.rows, 0, bytemuck::cast_slice(&rows));
+        self.gpu.queue.write_buffer(&self.state.picks, 0, bytemuck::cast_slice(&picks));
+        let count = |length: usize| u32::try_from(length).unwrap_or(u32::MAX);
+        StepExtent {
+            rows: count(rows.len()),
+            picks: count(picks.len()),
+            longest: batch.rows.iter().map(|row| row.position + 1).max().unwrap_or(0),
+            changes: changes.map(|changes| self.adjust.write(&self.gpu, changes)),
+        }
+    }
+
+    /// Runs a batch, and tells how long each kernel took: their names and seconds, in their order. From then on every step is slower.
+    pub(crate) fn time_dispatches(&self, batch: &ForwardBatch) -> Result<Vec<(String, f64)>, EngineError> {
+        let absent = || EngineError::Settings("this device has no clock for its kernels".into());
+        if self.gpu.times.get().is_none() {
+            drop(self.gpu.times.set(DispatchTimes::new(&self.gpu).ok_or_else(absent)?));
+        }
+        let times = self.gpu.times.get().ok_or_else(absent)?;
+        let extent = self.write(batch, Some(&[]));
+        let mut encoder = self.gpu.device.create_command_encoder(&wgpu::CommandEncoderDescriptor::default());
+        let mut pass = encoder.begin_compute_pass(&wgpu::ComputePassDescriptor::default());
+        times.begin(&mut pass);
+        self.record_pass(&mut pass, extent);
+        drop(pass);
+        times.submit(&self.gpu, encoder)
     }
 
     fn record(&self, extent: StepExtent) -> wgpu::CommandBuffer {

@@ -7,8 +7,8 @@ use crate::expert_shape::ExpertShape;
 use crate::expert_weights::{ExpertMatrix, ExpertTensorSize};
 use crate::gpu::Gpu;
 use crate::ops::{
-    BoundExperts, BoundMatmul, ExpertBuffers, ExpertMatmul, Matmul, MixExperts, RouteExperts, SwiGlu,
-    TeamPlaces, rows_for_teams, teams_max,
+    ActivationRows, BoundExperts, BoundMatmul, ExpertBuffers, ExpertMatmul, Matmul, MixExperts, RouteExperts,
+    SwiGlu, TeamPlaces, rows_for_teams, teams_max,
 };
 use crate::shape::ModelShape;
 use crate::weights::WeightMatrix;
@@ -34,8 +34,8 @@ impl NetworkKernels {
             shape: experts,
             route: RouteExperts::new(gpu, experts),
             team: TeamPlaces::new(gpu, experts),
-            wide: ExpertMatmul::new(gpu, experts, experts.used),
-            down: ExpertMatmul::new(gpu, experts, 1),
+            wide: ExpertMatmul::new(experts, experts.used),
+            down: ExpertMatmul::new(experts, 1),
             mix: MixExperts::new(gpu, shape.hidden, experts.used),
         });
         Self { gate: SwiGlu::new(gpu, shape.feed_forward), experts }
@@ -46,7 +46,7 @@ impl NetworkKernels {
 pub(super) struct NetworkActivations {
     /// Gate and up, side by side; of experts, for each that a row goes through.
     wide: wgpu::Buffer,
-    gated: wgpu::Buffer,
+    gated: ActivationRows,
     experts: Option<ExpertActivations>,
 }
 
@@ -89,7 +89,7 @@ impl NetworkActivations {
         });
         Self {
             wide: buffer("wide", places, 2 * shape.feed_forward),
-            gated: buffer("gated", places, shape.feed_forward),
+            gated: ActivationRows::new(gpu, "gated", places, shape.feed_forward),
             experts,
         }
     }
@@ -103,7 +103,7 @@ pub(super) struct NetworkPlace<'a> {
     /// The number of the layer.
     pub(super) index: u32,
     /// Its input, and what its output is added to.
-    pub(super) normed: &'a wgpu::Buffer,
+    pub(super) normed: &'a ActivationRows,
     pub(super) h: &'a wgpu::Buffer,
     pub(super) activations: &'a NetworkActivations,
 }

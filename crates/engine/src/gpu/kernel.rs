@@ -1,9 +1,9 @@
 //! A compute shader ready to run: its pipeline, and how its bindings look.
 
-use std::sync::Arc;
 use std::sync::atomic::Ordering;
+use std::sync::{Arc, OnceLock};
 
-use super::{DeviceCounts, Gpu};
+use super::{DeviceCounts, DispatchTimes, Gpu};
 
 /// What a kernel does with one of its buffers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -25,6 +25,7 @@ pub(crate) struct KernelSource<'a> {
 
 pub(crate) struct Kernel {
     counts: Arc<DeviceCounts>,
+    times: Arc<OnceLock<DispatchTimes>>,
     label: String,
     pipeline: wgpu::ComputePipeline,
     layout: wgpu::BindGroupLayout,
@@ -54,7 +55,13 @@ impl Kernel {
             },
             cache: None,
         });
-        Self { counts: Arc::clone(&gpu.counts), label: source.label.to_owned(), pipeline, layout }
+        Self {
+            counts: Arc::clone(&gpu.counts),
+            times: Arc::clone(&gpu.times),
+            label: source.label.to_owned(),
+            pipeline,
+            layout,
+        }
     }
 
     /// Ties buffers to the kernel's bindings, in their order. Kernels with equal bindings can share the result.
@@ -85,6 +92,9 @@ impl Kernel {
         }
         self.counts.dispatches.fetch_add(1, Ordering::Relaxed);
         pass.dispatch_workgroups(grid.0, grid.1, 1);
+        if let Some(times) = self.times.get() {
+            times.end(pass, &self.label);
+        }
     }
 }
 

@@ -3,16 +3,18 @@
 mod adapter;
 mod device_info;
 mod kernel;
-mod matrix_units;
+mod profile;
 
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::Duration;
 
 pub use device_info::{DeviceInfo, DeviceKind};
 #[cfg(test)]
 pub(crate) use kernel::submit;
 pub(crate) use kernel::{BufferAccess, Kernel, KernelSource};
+
+pub(crate) use profile::DispatchTimes;
 
 use super::error::EngineError;
 
@@ -26,6 +28,16 @@ pub(crate) enum ReductionStrategy {
     PerLane,
 }
 
+/// What activations are multiplied as.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum ActivationFormat {
+    /// As they are computed: the reference.
+    F32,
+    /// In bytes, 32 numbers with a scale in common: a GPU multiplies four of them at once, and reads a quarter. Weights of four to
+    /// eight bits are as coarse.
+    Int8,
+}
+
 /// How long a submission may take while a model is loaded. Steps have limits of their own.
 pub(crate) const DEVICE_TIMEOUT: Duration = Duration::from_secs(120);
 
@@ -37,17 +49,19 @@ pub(crate) struct Gpu {
     /// The most bytes that one binding may span.
     pub(crate) binding_max: u64,
     /// The largest subgroup that the device may choose for a kernel.
-    subgroup_max: u32,
+    pub(crate) subgroup_max: u32,
     pub(crate) reduction: ReductionStrategy,
     /// Whether its kernels run on a processor: reading costs as much as computing there wherever a number lies, and a barrier more.
     pub(crate) is_software: bool,
-    /// Whether prompts are multiplied by the device's matrix units.
-    pub(crate) has_matrix_units: bool,
+    /// What activations are when they meet weights of whole blocks.
+    pub(crate) activations: ActivationFormat,
     /// Bytes of its memory that a model may take, as far as its driver tells.
     pub(crate) memory: Option<u64>,
     /// Whether shaders check where they read and write.
     checks: bool,
     pub(crate) counts: Arc<DeviceCounts>,
+    /// Set while a step is timed dispatch by dispatch.
+    pub(crate) times: Arc<OnceLock<DispatchTimes>>,
     fault: Arc<Mutex<Option<EngineError>>>,
 }
 
@@ -74,11 +88,11 @@ impl Gpu {
             return Err(failed(format!("it lacks {missing:?}; update its driver")));
         }
         let limits = adapter.limits();
-        let matrix_units = matrix_units::features(&adapter);
         let descriptor = wgpu::DeviceDescriptor {
             label: Some("stint"),
-            required_features: wgpu::Features::SUBGROUP | wgpu::Features::IMMEDIATES | matrix_units,
-            experimental_features: matrix_units::consent(matrix_units),
+            required_features: wgpu::Features::SUBGROUP
+                | wgpu::Features::IMMEDIATES
+                | (adapter.features() & profile::FEATURES),
             required_limits: limits.clone(),
             // Memory is had in blocks, and what is left of the last of each kind is for nobody.
             memory_hints: wgpu::MemoryHints::MemoryUsage,
@@ -103,12 +117,13 @@ impl Gpu {
             subgroup_max,
             reduction: grain,
             is_software,
-            has_matrix_units: !matrix_units.is_empty(),
+            activations: if is_software { ActivationFormat::F32 } else { ActivationFormat::Int8 },
             memory,
             // Tests run with them, so that reading out of bounds is seen and not luck. Released, they would cost up to half
             // the speed of the matrix kernels.
             checks: cfg!(debug_assertions),
             counts: Arc::default(),
+            times: Arc::default(),
             fault,
         })
     }
@@ -235,9 +250,23 @@ impl Gpu {
     /// The same device, told to work in another grain than its own, as GPUs or software drivers do, and whether to check.
     fn altered(&self, reduction: ReductionStrategy, checks: bool) -> Gpu {
         let (device, queue, info) = (self.device.clone(), self.queue.clone(), self.info.clone());
-        let (fault, counts) = (Arc::clone(&self.fault), Arc::clone(&self.counts));
+        let (fault, counts, times) =
+            (Arc::clone(&self.fault), Arc::clone(&self.counts), Arc::clone(&self.times));
         let is_software = reduction == ReductionStrategy::PerLane;
-        Gpu { device, queue, info, reduction, is_software, checks, counts, fault, ..*self }
+        let activations = if is_software { ActivationFormat::F32 } else { ActivationFormat::Int8 };
+        Gpu {
+            device,
+            queue,
+            info,
+            reduction,
+            is_software,
+            activations,
+            checks,
+            counts,
+            times,
+            fault,
+            ..*self
+        }
     }
 }
 
@@ -269,7 +298,18 @@ pub(crate) fn in_every_mode(test: impl Fn(&Gpu)) {
 #[cfg(test)]
 pub(crate) fn shared_small_subgroups() -> Gpu {
     let gpu = shared();
-    Gpu { is_software: true, ..gpu.altered(ReductionStrategy::Cooperative, gpu.checks) }
+    Gpu {
+        is_software: true,
+        activations: ActivationFormat::F32,
+        ..gpu.altered(ReductionStrategy::Cooperative, gpu.checks)
+    }
+}
+
+/// The tests' device, as a GPU is that multiplies floats.
+#[cfg(test)]
+pub(crate) fn shared_floats() -> Gpu {
+    let gpu = shared();
+    Gpu { activations: ActivationFormat::F32, ..gpu.altered(ReductionStrategy::Cooperative, gpu.checks) }
 }
 
 /// One device for all tests: several at once would only fight for the same two cores.

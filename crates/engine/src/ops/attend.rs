@@ -20,7 +20,7 @@ pub(crate) struct Attention {
 const TOGETHER_MAX: u32 = 4;
 
 /// So many rows have room for their splits, or fewer where a device cannot bind so much; more take turns.
-const SPLIT_ROWS: u32 = 64;
+const SPLIT_ROWS: u32 = 32;
 
 /// The buffers that one layer's run touches.
 pub(crate) struct AttentionBuffers<'a> {
@@ -236,7 +236,7 @@ mod tests {
     #[test]
     fn rows_of_one_split_of_several_and_of_splits_of_several_tiles_attend_rightly() {
         let rows =
-            [3, 255, 256, 511, 512, 700, 4095, 4096, 4500].map(|position| [0, position % 2, position, 0]);
+            [3, 255, 256, 511, 512, 700, 4500, 16_384, 16_700].map(|position| [0, position % 2, position, 0]);
         check(3, 1, 20, &rows);
     }
 

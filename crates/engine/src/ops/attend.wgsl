@@ -1,32 +1,62 @@
 // Attention of one row over one split of the cached positions up to its own, for TOGETHER heads that share keys and
 // values: one workgroup, tiles of TILE positions, a running softmax. Scores: one position a thread; what neighbours
 // read lies together. Sums: a thread owns four numbers of the heads for every so-manieth position, and the threads'
-// shares are added up at the end. A row of one split is done here; the others' shares are combined by another kernel.
-const THREADS = 64u;
+// shares are added up at the end. What is read was long not touched and comes from afar: several reads are under way at once, and
+// none waits for another. A row of one split is done here; the others' shares are combined by another kernel.
+const THREADS = TILE;
+const AHEAD = 8u;  // reads under way
 var<workgroup> query: array<vec4<f32>, 256>;   // of each head in turn, 64 at most
 var<workgroup> weights: array<f32, 1024>;      // of each head in turn, TILE
-var<workgroup> peaks: array<vec4<f32>, 16>;    // one a subgroup, which has 4 threads at least
-var<workgroup> totals: array<vec4<f32>, 16>;
-var<workgroup> parts: array<vec4<f32>, 64>;
+var<workgroup> peaks: array<vec4<f32>, 64>;    // one a subgroup, which has 4 threads at least
+var<workgroup> totals: array<vec4<f32>, 64>;
+var<workgroup> parts: array<vec4<f32>, 256>;
+var<workgroup> cells: array<u32, TILE / BLOCK>;  // where the keys and values of the tile's blocks begin, in fours
 
-// Where the keys or values of a position's block begin, in fours.
-fn block_at(table: u32, kv_head: u32, position: u32) -> u32 {
-  return (blocks[table + position / BLOCK] * KV_HEADS + kv_head) * BLOCK * (HEAD_DIM / 4u);
+fn add_scores(sums: vec4<f32>, n: u32, key: vec4<f32>) -> vec4<f32> {
+  var s = sums;
+  s.x += dot(query[n], key);
+  if (TOGETHER > 1u) { s.y += dot(query[64u + n], key); }
+  if (TOGETHER > 2u) { s.z += dot(query[128u + n], key); }
+  if (TOGETHER > 3u) { s.w += dot(query[192u + n], key); }
+  return s;
 }
 
 fn scores(cell: u32) -> vec4<f32> {
+  let fours = HEAD_DIM / 4u;
   var s = vec4<f32>();
-  for (var n = 0u; n < HEAD_DIM / 4u; n++) {
-    let key = unpack_four(keys[cell + n * BLOCK]);
-    s.x += dot(query[n], key);
-    if (TOGETHER > 1u) { s.y += dot(query[64u + n], key); }
-    if (TOGETHER > 2u) { s.z += dot(query[128u + n], key); }
-    if (TOGETHER > 3u) { s.w += dot(query[192u + n], key); }
+  for (var first = 0u; first < fours; first += AHEAD) {
+    var found: array<Four, AHEAD>;
+    for (var n = 0u; n < AHEAD; n++) { found[n] = keys[cell + min(first + n, fours - 1u) * BLOCK]; }
+    for (var n = 0u; n < AHEAD; n++) {
+      if (first + n < fours) { s = add_scores(s, first + n, unpack_four(found[n])); }
+    }
   }
   return s;
 }
 
-@compute @workgroup_size(64)
+// The heads' sums of four numbers of the values, each times its weight.
+struct Sums { heads: array<vec4<f32>, 4> }
+
+fn add_values(sums: ptr<function, Sums>, team: u32, teams: u32, own: u32, count: u32) {
+  for (var first = team; first < count; first += AHEAD * teams) {
+    var found: array<Four, AHEAD>;
+    for (var n = 0u; n < AHEAD; n++) {
+      let t = min(first + n * teams, count - 1u);
+      found[n] = values[cells[t / BLOCK] + value_place(t, own)];
+    }
+    for (var n = 0u; n < AHEAD; n++) {
+      let t = first + n * teams;
+      if (t < count) {
+        let value = unpack_four(found[n]);
+        for (var h = 0u; h < 4u; h++) {
+          if (h < TOGETHER) { (*sums).heads[h] += weights[h * TILE + t] * value; }
+        }
+      }
+    }
+  }
+}
+
+@compute @workgroup_size(THREADS)
 fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index) thread: u32,
         @builtin(subgroup_id) subgroup: u32, @builtin(num_subgroups) subgroups: u32,
         @builtin(subgroup_invocation_id) lane: u32) {
@@ -46,58 +76,41 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index
     let source = (row * (HEADS + 2u * KV_HEADS) + own) * fours + n % fours;
     query[n / fours * 64u + n % fours] = qkv[source] / sqrt(f32(HEAD_DIM));
   }
-  workgroupBarrier();
   let teams = THREADS / fours;
   let team = thread / fours;
   let own = thread % fours;
   var peak = vec4<f32>(-1e30);
   var total = vec4<f32>();
-  var sum0 = vec4<f32>(); var sum1 = vec4<f32>(); var sum2 = vec4<f32>(); var sum3 = vec4<f32>();
+  var sums: Sums;
   for (var begin = start; begin < end; begin += TILE) {
     let count = min(TILE, end - begin);
-    var top = vec4<f32>(-1e30);
-    for (var t = thread; t < count; t += THREADS) {
-      let at = begin + t;
-      let s = scores(block_at(table, kv_head, at) + key_place(at, 0u));
-      for (var h = 0u; h < TOGETHER; h++) { weights[h * TILE + t] = s[h]; }
-      top = max(top, s);
+    if (thread * BLOCK < count) {
+      cells[thread] = (blocks[table + begin / BLOCK + thread] * KV_HEADS + kv_head) * BLOCK * fours;
     }
-    top = subgroupMax(top);
-    if (lane == 0u) { peaks[subgroup] = top; }
     workgroupBarrier();
-    top = peak;
+    var score = vec4<f32>(-1e30);
+    if (thread < count) { score = scores(cells[thread / BLOCK] + key_place(thread, 0u)); }
+    let highest = subgroupMax(score);
+    if (lane == 0u) { peaks[subgroup] = highest; }
+    workgroupBarrier();
+    var top = peak;
     for (var s = 0u; s < subgroups; s++) { top = max(top, peaks[s]); }
-    var part = vec4<f32>();
-    for (var t = thread; t < count; t += THREADS) {
-      for (var h = 0u; h < TOGETHER; h++) {
-        let weight = exp(weights[h * TILE + t] - top[h]);
-        weights[h * TILE + t] = weight;
-        part[h] += weight;
-      }
-    }
-    part = subgroupAdd(part);
+    var weight = vec4<f32>();
+    if (thread < count) { weight = exp(score - top); }
+    for (var h = 0u; h < TOGETHER; h++) { weights[h * TILE + thread] = weight[h]; }
+    let part = subgroupAdd(weight);
     if (lane == 0u) { totals[subgroup] = part; }
     workgroupBarrier();
     let shrink = exp(peak - top);
     peak = top;
     total *= shrink;
     for (var s = 0u; s < subgroups; s++) { total += totals[s]; }
-    sum0 *= shrink.x; sum1 *= shrink.y; sum2 *= shrink.z; sum3 *= shrink.w;
-    if (team < teams) {
-      for (var t = team; t < count; t += teams) {
-        let at = begin + t;
-        let value = unpack_four(values[block_at(table, kv_head, at) + value_place(at, own)]);
-        sum0 += weights[t] * value;
-        if (TOGETHER > 1u) { sum1 += weights[TILE + t] * value; }
-        if (TOGETHER > 2u) { sum2 += weights[2u * TILE + t] * value; }
-        if (TOGETHER > 3u) { sum3 += weights[3u * TILE + t] * value; }
-      }
-    }
+    for (var h = 0u; h < 4u; h++) { sums.heads[h] *= shrink[h]; }
+    if (team < teams) { add_values(&sums, team, teams, own, count); }
     workgroupBarrier();
   }
   for (var h = 0u; h < TOGETHER; h++) {
-    var sum = sum0;
-    if (h == 1u) { sum = sum1; } else if (h == 2u) { sum = sum2; } else if (h == 3u) { sum = sum3; }
+    var sum = sums.heads[h];
     parts[thread] = sum;
     workgroupBarrier();
     let whole = kv_head * sharing + head + h;

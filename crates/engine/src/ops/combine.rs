@@ -7,7 +7,7 @@ use crate::shape::ModelShape;
 const TILE: u32 = 256;
 
 /// The most splits of a row, as `splits.wgsl` has them.
-const SPLITS: u32 = 16;
+const SPLITS: u32 = 64;
 
 /// The most splits that a row of up to so many positions has: a longer one may have fewer, of more tiles each.
 pub(crate) fn splits_max(length: u32) -> u32 {
@@ -123,15 +123,15 @@ mod tests {
     #[test]
     fn splits_are_combined_by_their_share_and_rows_of_one_split_are_left() {
         check(4, 16, 0, &[3, 255, 256, 511, 512]);
-        check(3, 20, 1, &[300, 4095, 4096, 100_000]);
+        check(3, 20, 1, &[300, 16_383, 16_384, 100_000]);
         check(2, 256, 2, &[300, 300, 700]);
         check(17, 4, 0, &[1000]);
     }
 
     #[test]
     fn there_is_room_for_the_splits_of_every_row_up_to_the_longest() {
-        let counts = [1, 256, 257, 4096, 4097, 4352, 8192, 8193, u32::MAX / 2];
-        assert_eq!(counts.map(split_count), [1, 1, 2, 16, 9, 9, 16, 11, 16]);
-        assert_eq!(counts.map(splits_max), [1, 1, 2, 16, 16, 16, 16, 16, 16]);
+        let counts = [1, 256, 257, 8193, 16_384, 16_385, 16_640, 32_769, u32::MAX / 2];
+        assert_eq!(counts.map(split_count), [1, 1, 2, 33, 64, 33, 33, 43, 64]);
+        assert_eq!(counts.map(splits_max), [1, 1, 2, 33, 64, 64, 64, 64, 64]);
     }
 }

@@ -8,25 +8,24 @@ use std::sync::Arc;
 
 use crate::expert_shape::ExpertShape;
 use crate::expert_weights::ExpertMatrix;
-use crate::gpu::{BufferAccess, Gpu, ReductionStrategy};
+use crate::gpu::{BufferAccess, Gpu};
 use crate::weights::MatrixPart;
 use stint_gguf::TensorType;
 
-use super::matmul::{MatmulKernels, MatmulPlaces};
+use super::activation_rows::ActivationRows;
+use super::matmul::bind_weights;
+use super::matmul_kernels::{MatmulKernels, MatmulPlaces};
 use super::team::teams_max;
 
 const EXPERTS: MatmulPlaces = MatmulPlaces {
     wgsl: include_str!("matmul_experts.wgsl"),
-    bindings: &[
-        BufferAccess::Read,
-        BufferAccess::Read,
-        BufferAccess::Read,
-        BufferAccess::Write,
-        BufferAccess::Read,
-        BufferAccess::Read,
-    ],
+    more: &[BufferAccess::Read, BufferAccess::Read],
     immediates: 7,
+    plain: false,
 };
+
+/// Places in a team.
+const TEAM: u32 = 4;
 
 /// From so many rows on teams are worth it: there are twice as many places as experts.
 pub(crate) fn rows_for_teams(experts: ExpertShape) -> u32 {
@@ -35,7 +34,6 @@ pub(crate) fn rows_for_teams(experts: ExpertShape) -> u32 {
 
 /// The kernels of the formats that were asked for.
 pub(crate) struct ExpertMatmul {
-    grain: ReductionStrategy,
     experts: ExpertShape,
     /// So many places in a row have their row of activations in common.
     sharing: u32,
@@ -44,7 +42,7 @@ pub(crate) struct ExpertMatmul {
 
 /// The buffers that one run touches.
 pub(crate) struct ExpertBuffers<'a> {
-    pub(crate) x: &'a wgpu::Buffer,
+    pub(crate) x: &'a ActivationRows,
     pub(crate) y: &'a wgpu::Buffer,
     /// What [`RouteExperts`](super::RouteExperts) chose.
     pub(crate) chosen: &'a wgpu::Buffer,
@@ -73,13 +71,13 @@ struct ExpertDispatch {
 }
 
 impl ExpertMatmul {
-    pub(crate) fn new(gpu: &Gpu, experts: ExpertShape, sharing: u32) -> Self {
-        Self { grain: gpu.reduction, experts, sharing, kernels: Default::default() }
+    pub(crate) fn new(experts: ExpertShape, sharing: u32) -> Self {
+        Self { experts, sharing, kernels: Default::default() }
     }
 
     fn kernels(&self, gpu: &Gpu, kind: TensorType) -> &Arc<MatmulKernels> {
         let constants = [("ADD", 0.0), ("SHARING", f64::from(self.sharing))];
-        let make = || MatmulKernels::new(gpu, self.grain, kind, &EXPERTS, &constants);
+        let make = || MatmulKernels::new(gpu, kind, &EXPERTS, &constants);
         self.kernels[kind as usize].get_or_init(|| Arc::new(make()))
     }
 
@@ -95,10 +93,9 @@ impl ExpertMatmul {
             matrices.iter().flat_map(|matrix| matrix.matrix.parts.iter().map(move |part| (matrix, part)));
         let dispatch = |(matrix, part): (&ExpertMatrix, &MatrixPart)| {
             let kernels = self.kernels(gpu, part.kind);
-            let buffers = [&part.numbers, &part.scales, x, y, chosen, teams];
             ExpertDispatch {
                 kernels: Arc::clone(kernels),
-                bind_group: kernels.single_token.bind(gpu, &buffers),
+                bind_group: bind_weights(gpu, kernels, part, x, y, &[chosen, teams]),
                 rows: matrix.rows,
                 first: matrix.first,
                 expert: part.first / matrix.rows,
@@ -123,9 +120,8 @@ impl BoundExperts {
         for call in &self.dispatches {
             let immediates =
                 [call.rows, places, self.columns, self.stride, call.first, call.expert, call.experts];
-            let MatmulKernels { single_token, four_tokens, .. } = &*call.kernels;
-            let kernel = if in_teams { four_tokens } else { single_token };
-            kernel.run(pass, &call.bind_group, &immediates, call.kernels.grid(call.rows, groups));
+            let chosen = call.kernels.for_tokens(if in_teams { TEAM } else { 1 });
+            chosen.kernel.run(pass, &call.bind_group, &immediates, chosen.grid(call.rows, groups));
         }
     }
 }
@@ -134,8 +130,9 @@ impl BoundExperts {
 mod tests {
     use super::*;
     use crate::expert_weights::ExpertTensorSize;
-    use crate::gpu::{in_every_mode, shared, submit};
-    use crate::ops::testing::{close, numbers};
+    use crate::gpu::{ActivationFormat, in_every_mode, shared, submit};
+    use crate::ops::matmul_kernels::activations;
+    use crate::ops::testing::{close, numbers, read_int8, rows_with};
     use crate::ops::{RouteExperts, TeamPlaces};
     use crate::repack::number_bytes;
     use stint_gguf::Gguf;
@@ -224,7 +221,7 @@ mod tests {
             let parts = case.experts_together.map_or(1, |most| u64::from(size.experts).div_ceil(most));
             assert_eq!(matrices.iter().map(|matrix| matrix.matrix.parts.len() as u64).sum::<u64>(), parts);
             let (route, team) = (RouteExperts::new(gpu, case.experts), TeamPlaces::new(gpu, case.experts));
-            let matmul = ExpertMatmul::new(gpu, case.experts, sharing);
+            let matmul = ExpertMatmul::new(case.experts, sharing);
             let mut before: Vec<u32> = Vec::new();
             for rows in steps {
                 let places = rows * case.experts.used;
@@ -235,17 +232,20 @@ mod tests {
                 let teams = gpu.buffer("teams", u64::from(teams_max(places, size.experts)) * 16);
                 let y = gpu.buffer_with("y", &vec![9f32; results]);
                 let (routed, teamed) = (route.bind(gpu, &router, &chosen), team.bind(gpu, &chosen, &teams));
-                let buffers = [gpu.buffer_with("x", &x), y];
-                let tied = ExpertBuffers { x: &buffers[0], y: &buffers[1], chosen: &chosen, teams: &teams };
+                let given = rows_with(gpu, &x, size.columns);
+                let tied = ExpertBuffers { x: &given, y: &y, chosen: &chosen, teams: &teams };
                 let bound = matmul.bind(gpu, &matrices, &tied);
                 submit(gpu, |pass| {
                     route.run(gpu, pass, &routed, *rows);
                     team.run(pass, &teamed, places);
                     bound.run(pass, *rows);
                 });
-                let got: Vec<f32> = gpu.read(&buffers[1], results).unwrap();
+                let got: Vec<f32> = gpu.read(&y, results).unwrap();
                 let chosen: Vec<[u32; 2]> = gpu.read(&chosen, places as usize).unwrap();
                 let chosen: Vec<_> = chosen.iter().map(|choice| choice[0]).collect();
+                let bytes = read_int8(gpu, &given, places / sharing, size.columns)
+                    .filter(|_| activations(gpu, case.kind) == ActivationFormat::Int8);
+                let x = bytes.unwrap_or(x);
                 close(&got, &reference(&gguf, part, size, &x, &chosen), 3e-6);
                 let bits: Vec<_> = got.iter().map(|number| number.to_bits()).collect();
                 assert!(bits.iter().zip(&before).all(|(now, before)| now == before), "{:?}", case.kind);

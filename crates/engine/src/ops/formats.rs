@@ -4,7 +4,8 @@ use stint_gguf::TensorType;
 
 /// A shader that reads weights, made of what all formats share, the format's own part, and the rest.
 pub(super) fn shader(kind: TensorType, rest: &str) -> String {
-    [include_str!("formats/common.wgsl"), own(kind), rest].join("\n")
+    let blocks = if has_blocks(kind) { include_str!("formats/blocks.wgsl") } else { "" };
+    [include_str!("formats/common.wgsl"), own(kind), blocks, rest].join("\n")
 }
 
 fn own(kind: TensorType) -> &'static str {

@@ -2,37 +2,46 @@
 
 use crate::gpu::{BufferAccess, Gpu, Kernel, KernelSource, WORKGROUP};
 
+use super::activation_rows::{ActivationRows, INT8_BLOCK, has_int8, writes};
+
 pub(crate) struct SwiGlu {
     kernel: Kernel,
-    columns: u32,
+    /// Threads for a row.
+    threads: u32,
 }
 
 impl SwiGlu {
     pub(crate) fn new(gpu: &Gpu, columns: u32) -> Self {
+        let int8 = has_int8(gpu, columns);
+        let (wgsl, numbers) = if int8 {
+            (&*[include_str!("quantise.wgsl"), include_str!("gate_int8.wgsl")].join("\n"), INT8_BLOCK)
+        } else {
+            (include_str!("gate.wgsl"), 4)
+        };
         let source = KernelSource {
             label: "gate",
-            wgsl: include_str!("gate.wgsl"),
+            wgsl,
             constants: &[("COLUMNS", f64::from(columns))],
-            bindings: &[BufferAccess::Read, BufferAccess::Write],
+            bindings: &[&[BufferAccess::Read], writes(int8)].concat(),
             immediates: 1,
         };
-        Self { kernel: Kernel::new(gpu, &source), columns }
+        Self { kernel: Kernel::new(gpu, &source), threads: columns / numbers }
     }
 
-    pub(crate) fn bind(&self, gpu: &Gpu, x: &wgpu::Buffer, y: &wgpu::Buffer) -> wgpu::BindGroup {
-        self.kernel.bind(gpu, &[x, y])
+    pub(crate) fn bind(&self, gpu: &Gpu, x: &wgpu::Buffer, y: &ActivationRows) -> wgpu::BindGroup {
+        self.kernel.bind(gpu, &[&[x][..], &y.written()].concat())
     }
 
     pub(crate) fn run(&self, pass: &mut wgpu::ComputePass<'_>, bound: &wgpu::BindGroup, rows: u32) {
-        self.kernel.run(pass, bound, &[rows], ((self.columns / 4).div_ceil(WORKGROUP), rows));
+        self.kernel.run(pass, bound, &[rows], (self.threads.div_ceil(WORKGROUP), rows));
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::gpu::{shared, submit};
-    use crate::ops::testing::{close, numbers};
+    use crate::gpu::{in_every_mode, submit};
+    use crate::ops::testing::{close, close_in_bytes, numbers, read_int8};
 
     fn reference(x: &[f32], columns: usize) -> Vec<f64> {
         let rows = x.chunks(2 * columns).flat_map(|row| {
@@ -45,15 +54,20 @@ mod tests {
 
     #[test]
     fn rows_of_any_length_are_gated() {
-        let gpu = shared();
         for (rows, columns) in [(1u32, 4u32), (3, 36), (2, 100), (7, 384)] {
             let x: Vec<f32> = numbers(3, rows * 2 * columns).iter().map(|v| v * 8.0).collect();
-            let y = gpu.buffer("y", u64::from(rows * columns) * 4);
-            let gate = SwiGlu::new(&gpu, columns);
-            let bound = gate.bind(&gpu, &gpu.buffer_with("x", &x), &y);
-            submit(&gpu, |pass| gate.run(pass, &bound, rows));
-            let got = gpu.read(&y, (rows * columns) as usize).unwrap();
-            close(&got, &reference(&x, columns as usize), 2e-6);
+            let expected = reference(&x, columns as usize);
+            in_every_mode(|gpu| {
+                let y = ActivationRows::new(gpu, "y", rows, columns);
+                let gate = SwiGlu::new(gpu, columns);
+                let bound = gate.bind(gpu, &gpu.buffer_with("x", &x), &y);
+                submit(gpu, |pass| gate.run(pass, &bound, rows));
+                let got: Vec<f32> = gpu.read(&y.floats, (rows * columns) as usize).unwrap();
+                close(&got, &expected, 2e-6);
+                if let Some(bytes) = read_int8(gpu, &y, rows, columns) {
+                    close_in_bytes(&bytes, &got);
+                }
+            });
         }
     }
 }

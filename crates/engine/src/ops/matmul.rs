@@ -1,73 +1,24 @@
-//! Rows of activations times a matrix of weights of any format; activations stay f32.
-//!
-//! The kernels differ in how many tokens share one reading of the weights: one, for a sequence that runs alone, four, and on
-//! GPUs 32 (`matmul_tile.rs`), for prompts and large batches. Formats of blocks have such a pair, of one and four, for each
-//! [`ReductionStrategy`]. All kernels of a device add in the same order, so that a result's bits do not tell which ran.
+//! Rows of activations times a matrix of weights of any format. Weights of whole blocks meet activations in bytes on GPUs, and
+//! floats everywhere else.
 
 use std::cell::OnceCell;
 use std::sync::Arc;
 
-use crate::gpu::{BufferAccess, Gpu, Kernel, KernelSource, ReductionStrategy, WORKGROUP};
-use crate::weights::{WeightMatrix, interleaved_rows};
+use crate::gpu::{ActivationFormat, Gpu};
+use crate::weights::{MatrixPart, WeightMatrix};
 use stint_gguf::TensorType;
 
-use super::formats::{has_blocks, shader};
-use super::matmul_tile::{MatmulTile, TILE_TOKENS_MIN};
-
-/// The kernels for few tokens and one kind of weights.
-pub(super) struct MatmulKernels {
-    pub(super) single_token: Kernel,
-    pub(super) four_tokens: Kernel,
-    sharing: RowSharing,
-}
-
-/// How rows are shared out among workgroups.
-#[derive(Debug, Clone, Copy)]
-enum RowSharing {
-    /// Some lanes do four rows.
-    Lanes,
-    /// Teams of so many threads do four rows each, a thread every so-manieth block.
-    Strands(u32),
-}
-
-/// What is multiplied with what: the part of the shaders in which plain matrices and those of experts differ.
-pub(super) struct MatmulPlaces {
-    pub(super) wgsl: &'static str,
-    pub(super) bindings: &'static [BufferAccess],
-    pub(super) immediates: u32,
-}
+use super::activation_rows::ActivationRows;
+use super::matmul_kernels::{MatmulKernels, MatmulPlaces, tokens_many};
 
 /// Every token with every row.
-const TOKENS: MatmulPlaces = MatmulPlaces {
-    wgsl: include_str!("matmul_tokens.wgsl"),
-    bindings: &[BufferAccess::Read, BufferAccess::Read, BufferAccess::Read, BufferAccess::Write],
-    immediates: 5,
-};
-
-/// Rows that one team, or with [`ReductionStrategy::PerLane`] one lane, computes.
-const ROWS: u32 = 4;
-
-/// Blocks of a row that are read at once: as many as subgroups of most GPUs have threads, so that they are neighbours.
-const STRANDS: u32 = 32;
-
-/// The same on software drivers, whose subgroups have so many. What has fewer blocks leaves fewer threads idle there.
-const STRANDS_SOFTWARE: u32 = 8;
-
-/// Lanes in a workgroup with [`ReductionStrategy::PerLane`]: few, since a software driver goes through the motions for idle
-/// ones as well, and has more cores than a narrow matrix has larger groups.
-const LANES: u32 = 16;
+const TOKENS: MatmulPlaces =
+    MatmulPlaces { wgsl: include_str!("matmul_tokens.wgsl"), more: &[], immediates: 5, plain: true };
 
 /// The kernels of the formats that were asked for: those that store, then those that add.
 pub(crate) struct Matmul {
-    grain: ReductionStrategy,
-    has_tiles: bool,
-    kernels: [[OnceCell<Arc<PlainKernels>>; 2]; TensorType::ALL.len()],
-}
-
-/// The kernels for one kind of weights, when every token goes with every row.
-struct PlainKernels {
-    few: MatmulKernels,
-    tile: Option<MatmulTile>,
+    kernels: [[OnceCell<Arc<MatmulKernels>>; 2]; TensorType::ALL.len()],
+    tokens_many: Vec<u32>,
 }
 
 /// A matrix tied to its input and output.
@@ -78,28 +29,47 @@ pub(crate) struct BoundMatmul {
 }
 
 struct MatmulDispatch {
-    kernels: Arc<PlainKernels>,
+    kernels: Arc<MatmulKernels>,
     bind_group: wgpu::BindGroup,
     first: u32,
     rows: u32,
 }
 
+/// What a kernel of this kind is tied to: weights, input and output, and what comes behind them.
+pub(super) fn bind_weights(
+    gpu: &Gpu,
+    kernels: &MatmulKernels,
+    part: &MatrixPart,
+    x: &ActivationRows,
+    y: &wgpu::Buffer,
+    more: &[&wgpu::Buffer],
+) -> wgpu::BindGroup {
+    let (input, scales) = match (&x.int8, kernels.activations) {
+        (Some(rows), ActivationFormat::Int8) => (&rows.numbers, Some(&rows.scales)),
+        _ => (&x.floats, None),
+    };
+    let first = [&part.numbers, &part.scales, input, y];
+    let buffers: Vec<_> = first.into_iter().chain(more.iter().copied()).chain(scales).collect();
+    kernels.for_tokens(1).kernel.bind(gpu, &buffers)
+}
+
 impl Matmul {
     /// The kernels of the device's own grain.
     pub(crate) fn new(gpu: &Gpu) -> Self {
-        Self { grain: gpu.reduction, has_tiles: !gpu.is_software, kernels: Default::default() }
+        Self { kernels: Default::default(), tokens_many: tokens_many(gpu) }
     }
 
-    /// From so many tokens on they share a tile of the weights, where the device has it.
-    pub(crate) fn tile_tokens(&self) -> Option<u32> {
-        self.has_tiles.then_some(TILE_TOKENS_MIN)
+    /// The numbers of tokens, beyond two, from which on other kernels run than for fewer.
+    pub(crate) fn tokens_many(&self) -> &[u32] {
+        &self.tokens_many
     }
 
     /// A driver takes a while to make kernels, and a model has few formats.
-    fn kernels(&self, gpu: &Gpu, kind: TensorType, add: bool) -> &Arc<PlainKernels> {
+    fn kernels(&self, gpu: &Gpu, kind: TensorType, add: bool) -> &Arc<MatmulKernels> {
         let [storing, adding] = &self.kernels[kind as usize];
         let cell = if add { adding } else { storing };
-        cell.get_or_init(|| Arc::new(PlainKernels::new(gpu, self.grain, kind, add)))
+        let add = ("ADD", f64::from(u8::from(add)));
+        cell.get_or_init(|| Arc::new(MatmulKernels::new(gpu, kind, &TOKENS, &[add])))
     }
 
     /// `y = x · matrixᵀ`, or `y += x · matrixᵀ` with `add`.
@@ -107,16 +77,15 @@ impl Matmul {
         &self,
         gpu: &Gpu,
         matrix: &WeightMatrix,
-        x: &wgpu::Buffer,
+        x: &ActivationRows,
         y: &wgpu::Buffer,
         add: bool,
     ) -> BoundMatmul {
         let calls = matrix.parts.iter().map(|part| {
             let kernels = self.kernels(gpu, part.kind, add);
-            let group = kernels.few.single_token.bind(gpu, &[&part.numbers, &part.scales, x, y]);
             MatmulDispatch {
                 kernels: Arc::clone(kernels),
-                bind_group: group,
+                bind_group: bind_weights(gpu, kernels, part, x, y, &[]),
                 first: part.first,
                 rows: part.rows,
             }
@@ -125,77 +94,13 @@ impl Matmul {
     }
 }
 
-impl PlainKernels {
-    fn new(gpu: &Gpu, grain: ReductionStrategy, kind: TensorType, add: bool) -> Self {
-        let tile = (!gpu.is_software).then(|| MatmulTile::new(gpu, kind, TOKENS.bindings, add, STRANDS));
-        let add = ("ADD", f64::from(u8::from(add)));
-        Self { few: MatmulKernels::new(gpu, grain, kind, &TOKENS, &[add]), tile }
-    }
-}
-
-impl MatmulKernels {
-    /// `constants` are those that are not the same for all.
-    pub(super) fn new(
-        gpu: &Gpu,
-        grain: ReductionStrategy,
-        kind: TensorType,
-        places: &MatmulPlaces,
-        constants: &[(&'static str, f64)],
-    ) -> Self {
-        let sharing = match grain {
-            ReductionStrategy::PerLane if has_blocks(kind) => RowSharing::Lanes,
-            _ if gpu.is_software => RowSharing::Strands(STRANDS_SOFTWARE),
-            _ => RowSharing::Strands(STRANDS),
-        };
-        let (label, parts, own) = match sharing {
-            RowSharing::Lanes => (
-                "matmul by lanes",
-                ["", include_str!("matmul_lanes.wgsl")],
-                vec![("LANES", f64::from(LANES)), ("GROUP", f64::from(interleaved_rows(grain, kind)))],
-            ),
-            RowSharing::Strands(strands) => (
-                "matmul",
-                [include_str!("matmul_sums.wgsl"), include_str!("matmul.wgsl")],
-                vec![("STRANDS", f64::from(strands))],
-            ),
-        };
-        let wgsl = shader(kind, &[places.wgsl, parts[0], parts[1]].join("\n"));
-        let kernel = |tokens: u8| {
-            let constants = [constants, &[("COLS", f64::from(tokens))], &own].concat();
-            let MatmulPlaces { bindings, immediates, .. } = *places;
-            Kernel::new(
-                gpu,
-                &KernelSource { label, wgsl: &wgsl, constants: &constants, bindings, immediates },
-            )
-        };
-        Self { single_token: kernel(1), four_tokens: kernel(4), sharing }
-    }
-
-    /// Workgroups for so many rows, and so many groups of tokens.
-    pub(super) fn grid(&self, rows: u32, groups: u32) -> (u32, u32) {
-        match self.sharing {
-            RowSharing::Lanes => (rows.div_ceil(ROWS * LANES), groups),
-            // What shares rows runs at the same time, and reads them once.
-            RowSharing::Strands(strands) => (groups, rows.div_ceil(WORKGROUP / strands * ROWS)),
-        }
-    }
-}
-
 impl BoundMatmul {
     pub(crate) fn run(&self, pass: &mut wgpu::ComputePass<'_>, tokens: u32) {
         for call in &self.dispatches {
             let immediates = [call.rows, tokens, self.columns, self.rows, call.first];
-            let PlainKernels { few, tile } = &*call.kernels;
-            match tile {
-                Some(tile) if tokens >= TILE_TOKENS_MIN => tile.run(pass, &call.bind_group, &immediates),
-                _ if tokens == 1 => {
-                    few.single_token.run(pass, &call.bind_group, &immediates, few.grid(call.rows, 1));
-                }
-                _ => {
-                    let grid = few.grid(call.rows, tokens.div_ceil(4));
-                    few.four_tokens.run(pass, &call.bind_group, &immediates, grid);
-                }
-            }
+            let chosen = call.kernels.for_tokens(tokens);
+            let grid = chosen.grid_of_tokens(call.rows, tokens);
+            chosen.kernel.run(pass, &call.bind_group, &immediates, grid);
         }
     }
 }
@@ -203,8 +108,9 @@ impl BoundMatmul {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::gpu::{in_every_mode, shared, shared_small_subgroups, submit};
-    use crate::ops::testing::{close, numbers};
+    use crate::gpu::{in_every_mode, shared, shared_floats, shared_small_subgroups, submit};
+    use crate::ops::matmul_kernels::activations;
+    use crate::ops::testing::{close, numbers, read_int8, rows_with};
     use crate::repack::number_bytes;
     use std::cell::RefCell;
     use stint_gguf::Gguf;
@@ -233,6 +139,8 @@ mod tests {
         bytes: Vec<u8>,
         x: Vec<f32>,
         before: Vec<f32>,
+        /// The weights as they are, and what they give with floats.
+        weights: Vec<f64>,
         expected: Vec<f64>,
     }
 
@@ -242,11 +150,20 @@ mod tests {
             let bytes = encode(kind, &numbers(5, columns * rows));
             let x = numbers(6, columns * tokens);
             let before = if add { numbers(7, rows * tokens) } else { vec![9.0; (rows * tokens) as usize] };
-            let mut expected = reference(&decode(kind, &bytes), &x, columns as usize);
-            if add {
-                expected.iter_mut().zip(&before).for_each(|(e, b)| *e += f64::from(*b));
+            let weights = decode(kind, &bytes);
+            let expected = reference(&weights, &x, columns as usize);
+            Self { shape, split, add, bytes, x, before, weights, expected }
+        }
+
+        /// What comes of these activations.
+        fn expected(&self, bytes: Option<Vec<f32>>) -> Vec<f64> {
+            let columns = self.shape.columns as usize;
+            let mut expected =
+                bytes.map_or_else(|| self.expected.clone(), |x| reference(&self.weights, &x, columns));
+            if self.add {
+                expected.iter_mut().zip(&self.before).for_each(|(e, b)| *e += f64::from(*b));
             }
-            Self { shape, split, add, bytes, x, before, expected }
+            expected
         }
 
         fn run(&self, gpu: &Gpu, matmul: &Matmul, kind: TensorType) -> Vec<f32> {
@@ -258,13 +175,17 @@ mod tests {
             let matrix = WeightMatrix::upload(gpu, &[tensor], columns, part_max).unwrap();
             assert_eq!(matrix.parts.len(), self.split.map_or(1, |most| rows.div_ceil(most) as usize));
             let y = gpu.buffer_with("y", &self.before);
-            let bound = matmul.bind(gpu, &matrix, &gpu.buffer_with("x", &self.x), &y, self.add);
+            let given = rows_with(gpu, &self.x, columns);
+            let bound = matmul.bind(gpu, &matrix, &given, &y, self.add);
             submit(gpu, |pass| bound.run(pass, tokens));
             let got = gpu.read(&y, (rows * tokens) as usize).unwrap();
             // A sum may cancel out to nearly nothing; what it rounds by is of the size that such sums have.
-            let largest = self.expected.iter().fold(0f64, |most, v| most.max(v.abs()));
+            let bytes = read_int8(gpu, &given, tokens, columns)
+                .filter(|_| activations(gpu, kind) == ActivationFormat::Int8);
+            let expected = self.expected(bytes);
+            let largest = expected.iter().fold(0f64, |most, v| most.max(v.abs()));
             let usual = f64::from(columns).sqrt() / 3.0;
-            close(&got, &self.expected, 3e-6 * (usual / largest).max(1.0));
+            close(&got, &expected, 3e-6 * (usual / largest).max(1.0));
             got
         }
     }
@@ -279,12 +200,13 @@ mod tests {
         };
         in_every_mode(run);
         run(&shared_small_subgroups());
+        run(&shared_floats());
         results.into_inner()
     }
 
     /// Numbers of tokens that fill a tile in part, once, and more than once.
-    const SHAPES: [(u32, u32); 9] =
-        [(1, 1), (4, 2), (7, 1), (33, 5), (130, 9), (1, 16), (65, 31), (64, 32), (130, 41)];
+    const SHAPES: [(u32, u32); 10] =
+        [(1, 1), (4, 2), (7, 1), (33, 5), (130, 9), (1, 16), (65, 31), (64, 32), (130, 41), (70, 130)];
 
     #[test]
     fn every_kind_multiplies_over_awkward_shapes() {
@@ -330,7 +252,7 @@ mod tests {
                 _ => 1304,
             };
             let case = |tokens| Case::new(kind, Shape { columns, rows: 33, tokens }, None, false);
-            let tokens = [1, 2, 5, 16, 40];
+            let tokens = [1, 2, 5, 9, 16, 40, 66];
             for results in check(kind, &tokens.map(case)) {
                 let bits = |numbers: &[f32]| numbers.iter().map(|n| n.to_bits()).collect::<Vec<_>>();
                 for (among, tokens) in results.iter().zip(tokens) {
@@ -352,9 +274,11 @@ mod tests {
             let weights: Vec<_> =
                 names.iter().flat_map(|name| decode(kind, gguf.tensor(name).unwrap().data)).collect();
             let (x, y) = (numbers(8, 32 * 3), gpu.buffer("y", 128 * 3 * 4));
-            let bound = Matmul::new(&gpu).bind(&gpu, &matrix, &gpu.buffer_with("x", &x), &y, false);
+            let bound = Matmul::new(&gpu).bind(&gpu, &matrix, &rows_with(&gpu, &x, 32), &y, false);
             submit(&gpu, |pass| bound.run(pass, 3));
-            close(&gpu.read(&y, 128 * 3).unwrap(), &reference(&weights, &x, 32), 3e-6);
+            if activations(&gpu, kind) == ActivationFormat::F32 {
+                close(&gpu.read(&y, 128 * 3).unwrap(), &reference(&weights, &x, 32), 3e-6);
+            }
         }
     }
 }

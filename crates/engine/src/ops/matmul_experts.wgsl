@@ -2,12 +2,11 @@
 // and of y. Part of the kernels in `matmul.wgsl` and `matmul_lanes.wgsl`.
 struct Immediates { rows: u32, places: u32, columns: u32, stride: u32, first: u32, expert: u32, experts: u32 }
 var<immediate> i: Immediates;
-override COLS: u32;    // 1: each place by itself; 4: teams of up to four places that chose the same expert
-override SHARING: u32; // so many places in a row have their row of x in common
+override SHARING: u32;  // so many places in a row have their row of x in common
 @group(0) @binding(4) var<storage, read> chosen: array<vec2<u32>>;  // expert, and its share
 @group(0) @binding(5) var<storage, read> teams: array<vec4<u32>>;
 
-// The places of a workgroup: rows of x; rows of y, NONE where nothing is stored; the first row of the weights, and how many there are.
+// One place, or where COLS is 4 a team of up to four that chose the same expert: rows of x; rows of y, NONE where nothing is stored; the first row of the weights, and how many there are.
 struct Columns { x: vec4<u32>, y: vec4<u32>, base: u32, all: u32 }
 const NONE = 0xffffffffu;
 

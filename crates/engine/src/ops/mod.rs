@@ -4,8 +4,9 @@
 //!
 //! Every kernel reduces in an order that depends on its row alone, never on how many rows run with
 //! it, nor on which of the kernels of a device computes it. So a sequence computes the same bits alone and in a batch, prefilled
-//! at once or in chunks, anew or from what the cache has. Matrix units alone do not keep that (`matmul_tile.rs`).
+//! at once or in chunks, anew or from what the cache has.
 
+mod activation_rows;
 mod adjust;
 mod attend;
 mod combine;
@@ -15,7 +16,7 @@ mod formats;
 mod gate;
 mod mask;
 mod matmul;
-mod matmul_tile;
+mod matmul_kernels;
 mod mix;
 mod norm;
 mod rope;
@@ -26,6 +27,7 @@ mod team;
 #[cfg(test)]
 mod testing;
 
+pub(crate) use activation_rows::{ActivationRows, QuantiseRows, int8_bytes};
 pub(crate) use adjust::{AdjustLogits, LogitChange};
 pub(crate) use attend::{Attention, AttentionBuffers as AttendTied, BoundAttention, split_bytes, split_rows};
 pub(crate) use combine::splits_max;

@@ -2,7 +2,13 @@
 
 use crate::gpu::{BufferAccess, Gpu, Kernel, KernelSource};
 
-pub(crate) struct RmsNorm(Kernel);
+use super::activation_rows::{ActivationRows, has_int8, writes};
+
+pub(crate) struct RmsNorm {
+    kernel: Kernel,
+    /// Whether a whole workgroup does a row, and makes bytes of it as well.
+    int8: bool,
+}
 
 impl RmsNorm {
     /// Row `r` reads row `r`, or with `picked` the row that pick `r` names.
@@ -12,16 +18,16 @@ impl RmsNorm {
             ("EPSILON", f64::from(epsilon)),
             ("PICKED", f64::from(u8::from(picked))),
         ];
-        Self(Kernel::new(
-            gpu,
-            &KernelSource {
-                label: "norm",
-                wgsl: include_str!("norm.wgsl"),
-                constants: &constants,
-                bindings: &[BufferAccess::Read, BufferAccess::Read, BufferAccess::Read, BufferAccess::Write],
-                immediates: 1,
-            },
-        ))
+        let int8 = has_int8(gpu, columns);
+        let wgsl = if int8 {
+            &[include_str!("quantise.wgsl"), include_str!("norm_int8.wgsl")].join("\n")
+        } else {
+            include_str!("norm.wgsl")
+        };
+        let bindings = [&[BufferAccess::Read; 3], writes(int8)].concat();
+        let source =
+            KernelSource { label: "norm", wgsl, constants: &constants, bindings: &bindings, immediates: 1 };
+        Self { kernel: Kernel::new(gpu, &source), int8 }
     }
 
     pub(crate) fn bind(
@@ -30,9 +36,9 @@ impl RmsNorm {
         x: &wgpu::Buffer,
         weight: &wgpu::Buffer,
         picks: &wgpu::Buffer,
-        y: &wgpu::Buffer,
+        y: &ActivationRows,
     ) -> wgpu::BindGroup {
-        self.0.bind(gpu, &[x, weight, picks, y])
+        self.kernel.bind(gpu, &[&[x, weight, picks][..], &y.written()].concat())
     }
 
     pub(crate) fn run(
@@ -42,15 +48,16 @@ impl RmsNorm {
         bound: &wgpu::BindGroup,
         rows: u32,
     ) {
-        self.0.run(pass, bound, &[rows], (gpu.workgroups(rows), 1));
+        let groups = if self.int8 { rows } else { gpu.workgroups(rows) };
+        self.kernel.run(pass, bound, &[rows], (groups, 1));
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::gpu::{shared, submit};
-    use crate::ops::testing::{close, numbers};
+    use crate::gpu::{in_every_mode, submit};
+    use crate::ops::testing::{close, close_in_bytes, numbers, read_int8};
 
     fn reference(x: &[f32], weight: &[f32], picks: &[[u32; 2]], epsilon: f32) -> Vec<f64> {
         let columns = weight.len();
@@ -72,28 +79,26 @@ mod tests {
 
     /// With activations of this size.
     fn check_at(size: f32, rows: u32, columns: u32, picks: &[[u32; 2]]) {
-        let gpu = shared();
         let x: Vec<f32> = numbers(1, rows * columns).iter().map(|n| n * size).collect();
         let weight = numbers(2, columns);
         let picked = !picks.is_empty();
         let all: Vec<_> = (0..rows).map(|row| [row, 0]).collect();
         let picks = if picked { picks } else { &all };
-        let norm = RmsNorm::new(&gpu, columns, 1e-6, picked);
-        let y = gpu.buffer("y", picks.len() as u64 * u64::from(columns) * 4);
-        let bound = norm.bind(
-            &gpu,
-            &gpu.buffer_with("x", &x),
-            &gpu.buffer_with("w", &weight),
-            &gpu.buffer_with("p", picks),
-            &y,
-        );
+        let expected = reference(&x, &weight, picks, 1e-6);
         let count = u32::try_from(picks.len()).unwrap();
-        submit(&gpu, |pass| norm.run(&gpu, pass, &bound, count));
-        close(
-            &gpu.read(&y, picks.len() * columns as usize).unwrap(),
-            &reference(&x, &weight, picks, 1e-6),
-            2e-6,
-        );
+        in_every_mode(|gpu| {
+            let norm = RmsNorm::new(gpu, columns, 1e-6, picked);
+            let y = ActivationRows::new(gpu, "y", count, columns);
+            let [x, weight, chosen] =
+                [gpu.buffer_with("x", &x), gpu.buffer_with("w", &weight), gpu.buffer_with("p", picks)];
+            let bound = norm.bind(gpu, &x, &weight, &chosen, &y);
+            submit(gpu, |pass| norm.run(gpu, pass, &bound, count));
+            let got: Vec<f32> = gpu.read(&y.floats, picks.len() * columns as usize).unwrap();
+            close(&got, &expected, 2e-6);
+            if let Some(bytes) = read_int8(gpu, &y, count, columns) {
+                close_in_bytes(&bytes, &got);
+            }
+        });
     }
 
     #[test]

@@ -4,13 +4,12 @@ const UNIT = 1u;
 const PARTS = 1u;
 const OFFSET = false;
 fn load(b: u32) -> Block { return Block(w[b], vec4<u32>()); }
-fn four(block: Block, n: u32) -> vec4<f32> {
+fn bytes(block: Block, n: u32) -> u32 {
   let places = unpack4xU8(low_bits(block.numbers, n));
   // -127 -104 -83 -65 | -49 -35 -22 -10 | 1 13 25 38 | 53 69 89 113
   let low = select(vec4<u32>(0xbfad9881u), vec4<u32>(0xf6eaddcfu), (places & vec4<u32>(4u)) != vec4<u32>());
   let high = select(vec4<u32>(0x26190d01u), vec4<u32>(0x71594535u), (places & vec4<u32>(4u)) != vec4<u32>());
   let values = select(low, high, (places & vec4<u32>(8u)) != vec4<u32>());
-  let upper = values << (vec4<u32>(24u) - 8u * (places & vec4<u32>(3u)));
-  return vec4<f32>(bitcast<vec4<i32>>(upper) >> vec4<u32>(24u));
+  return pack4xU8(values >> (8u * (places & vec4<u32>(3u))));
 }
 fn factors(b: u32, part: u32) -> vec2<f32> { return vec2<f32>(half_float(b), 0.0); }

@@ -4,11 +4,11 @@ const UNIT = 1u;
 const PARTS = 1u;
 const OFFSET = false;
 fn load(b: u32) -> Block { return Block(w[b], vec4<u32>()); }
-fn four(block: Block, n: u32) -> vec4<f32> {
+fn bytes(block: Block, n: u32) -> u32 {
   let codes = unpack4xU8(low_bits(block.numbers, n));
   // Twice the magnitudes: 0 1 2 3 4 6 8 12.
-  let twice = vec4<f32>((vec4<u32>(0xc8643210u) >> (4u * (codes & vec4<u32>(7u)))) & vec4<u32>(15u));
-  return select(twice, -twice, (codes & vec4<u32>(8u)) != vec4<u32>());
+  let twice = vec4<i32>((vec4<u32>(0xc8643210u) >> (4u * (codes & vec4<u32>(7u)))) & vec4<u32>(15u));
+  return pack4xI8(select(twice, -twice, (codes & vec4<u32>(8u)) != vec4<u32>()));
 }
 fn factors(b: u32, part: u32) -> vec2<f32> {
   let exponent = (scales[b >> 2u] >> (8u * (b & 3u))) & 255u;

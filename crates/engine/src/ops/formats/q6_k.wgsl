@@ -8,9 +8,7 @@ fn load(b: u32) -> Block {
   let at = (b >> 3u) * 21u + 2u * (b & 7u);
   return Block(w[b], vec4<u32>(scales[at], scales[at + 1u], 0u, 0u));
 }
-fn four(block: Block, n: u32) -> vec4<f32> {
-  return signed_bytes(low_bits(block.numbers, n) | upper_bits(block.more, n));
-}
+fn bytes(block: Block, n: u32) -> u32 { return low_bits(block.numbers, n) | upper_bits(block.more, n); }
 fn factors(b: u32, part: u32) -> vec2<f32> {
   let at = (b >> 3u) * 21u;
   let byte = 2u * (b & 7u) + part;

@@ -4,8 +4,8 @@ const UNIT = 1u;
 const PARTS = 1u;
 const OFFSET = false;
 fn load(b: u32) -> Block { return Block(w[2u * b], w[2u * b + 1u]); }
-fn four(block: Block, n: u32) -> vec4<f32> {
-  if (n < 4u) { return signed_bytes(block.numbers[n]); }
-  return signed_bytes(block.more[n - 4u]);
+fn bytes(block: Block, n: u32) -> u32 {
+  if (n < 4u) { return block.numbers[n]; }
+  return block.more[n - 4u];
 }
 fn factors(b: u32, part: u32) -> vec2<f32> { return vec2<f32>(half_float(b), 0.0); }

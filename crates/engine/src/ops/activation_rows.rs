@@ -1,0 +1,118 @@
+//! Rows of activations: as floats, and where a device multiplies bytes as bytes too.
+
+use crate::gpu::{ActivationFormat, BufferAccess, Gpu, Kernel, KernelSource, WORKGROUP};
+
+/// Numbers that have a scale in common.
+pub(crate) const INT8_BLOCK: u32 = 32;
+
+/// Rows of activations on the device.
+pub(crate) struct ActivationRows {
+    pub(crate) floats: wgpu::Buffer,
+    /// The same rows in bytes, where the device multiplies those and they are of whole blocks.
+    pub(crate) int8: Option<Int8Rows>,
+}
+
+/// Rows in bytes, as `quantise.wgsl` has them: within 1/254 of the largest number of each block of 32.
+pub(crate) struct Int8Rows {
+    pub(crate) numbers: wgpu::Buffer,
+    pub(crate) scales: wgpu::Buffer,
+}
+
+/// Bytes that so many numbers take, beside their floats.
+pub(crate) fn int8_bytes(numbers: u64) -> u64 {
+    numbers + numbers / u64::from(INT8_BLOCK) * 8
+}
+
+/// Whether rows of so many numbers are had in bytes as well.
+pub(super) fn has_int8(gpu: &Gpu, columns: u32) -> bool {
+    gpu.activations == ActivationFormat::Int8 && columns.is_multiple_of(INT8_BLOCK)
+}
+
+impl ActivationRows {
+    /// Room for so many rows of so many numbers.
+    pub(crate) fn new(gpu: &Gpu, label: &str, rows: u32, columns: u32) -> Self {
+        let numbers = u64::from(rows) * u64::from(columns);
+        let int8 = has_int8(gpu, columns).then(|| Int8Rows {
+            numbers: gpu.buffer(label, numbers),
+            scales: gpu.buffer(label, numbers / u64::from(INT8_BLOCK) * 8),
+        });
+        Self { floats: gpu.buffer(label, numbers * 4), int8 }
+    }
+
+    /// What a kernel writes that makes such rows.
+    pub(super) fn written(&self) -> Vec<&wgpu::Buffer> {
+        let int8 = self.int8.iter().flat_map(|rows| [&rows.numbers, &rows.scales]);
+        std::iter::once(&self.floats).chain(int8).collect()
+    }
+}
+
+/// A kernel that makes rows writes floats, and bytes as well where there are such.
+pub(super) fn writes(int8: bool) -> &'static [BufferAccess] {
+    use BufferAccess::Write;
+    if int8 { &[Write, Write, Write] } else { &[Write] }
+}
+
+/// Makes bytes of rows that were made as floats.
+pub(crate) struct QuantiseRows {
+    /// None where no bytes are wanted.
+    kernel: Option<Kernel>,
+    columns: u32,
+}
+
+impl QuantiseRows {
+    pub(crate) fn new(gpu: &Gpu, columns: u32) -> Self {
+        use BufferAccess::{Read, Write};
+        let source = KernelSource {
+            label: "quantise",
+            wgsl: &[include_str!("quantise.wgsl"), include_str!("quantise_rows.wgsl")].join("\n"),
+            constants: &[("COLUMNS", f64::from(columns))],
+            bindings: &[Read, Write, Write],
+            immediates: 1,
+        };
+        Self { kernel: has_int8(gpu, columns).then(|| Kernel::new(gpu, &source)), columns }
+    }
+
+    /// Nothing where there is nothing to do.
+    pub(crate) fn bind(&self, gpu: &Gpu, rows: &ActivationRows) -> Option<wgpu::BindGroup> {
+        let int8 = rows.int8.as_ref()?;
+        Some(self.kernel.as_ref()?.bind(gpu, &[&rows.floats, &int8.numbers, &int8.scales]))
+    }
+
+    pub(crate) fn run(&self, pass: &mut wgpu::ComputePass<'_>, bound: Option<&wgpu::BindGroup>, rows: u32) {
+        if let (Some(kernel), Some(bound)) = (&self.kernel, bound) {
+            kernel.run(pass, bound, &[rows], ((self.columns / INT8_BLOCK).div_ceil(WORKGROUP), rows));
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::gpu::in_every_mode;
+    use crate::ops::testing::{close_in_bytes, numbers, read_int8, rows_with};
+
+    #[test]
+    fn bytes_are_within_half_a_step_of_the_numbers_and_know_their_sums() {
+        for (rows, columns) in [(1, 32), (3, 96), (5, 2176)] {
+            let mut x = numbers(3, rows * columns);
+            // A block of zeros, one of a single number, and sizes that differ.
+            x[..32].fill(0.0);
+            x.chunks_mut(32)
+                .enumerate()
+                .for_each(|(n, block)| block.iter_mut().for_each(|v| *v *= 10f32.powi(n as i32 % 9 - 4)));
+            x[32 % (rows * columns) as usize] = 5.0;
+            in_every_mode(|gpu| {
+                let made = rows_with(gpu, &x, columns);
+                assert_eq!(made.int8.is_some(), gpu.activations == ActivationFormat::Int8);
+                if let Some(bytes) = read_int8(gpu, &made, rows, columns) {
+                    close_in_bytes(&bytes, &x);
+                }
+            });
+        }
+    }
+
+    #[test]
+    fn rows_that_are_not_of_whole_blocks_stay_floats() {
+        in_every_mode(|gpu| assert!(rows_with(gpu, &numbers(3, 72), 36).int8.is_none()));
+    }
+}

@@ -1,0 +1,254 @@
+//! The kernels that multiply with one kind of weights. They differ in how many tokens share one reading of the weights: one, for a
+//! sequence that runs alone, and more, for batches and prompts. All that a device has for a kind of weights add in the same
+//! order, so that a result's bits do not tell which of them ran.
+
+use crate::gpu::{ActivationFormat, BufferAccess, Gpu, Kernel, KernelSource, ReductionStrategy, WORKGROUP};
+use crate::weights::interleaved_rows;
+use stint_gguf::TensorType;
+
+use super::formats::{has_blocks, shader};
+
+/// What is multiplied with what: the part of the shaders in which plain matrices and those of experts differ.
+pub(super) struct MatmulPlaces {
+    pub(super) wgsl: &'static str,
+    /// What is bound behind weights, scales, input and output.
+    pub(super) more: &'static [BufferAccess],
+    pub(super) immediates: u32,
+    /// Whether every token goes with every row, as many tokens at a time want it.
+    pub(super) plain: bool,
+}
+
+/// Rows that one team, or with [`ReductionStrategy::PerLane`] one lane, computes of floats.
+const ROWS: u32 = 4;
+
+/// Blocks of a row that are read at once: as many as subgroups of most GPUs have threads, so that they are neighbours.
+const STRANDS: u32 = 32;
+
+/// The same on software drivers, whose subgroups have so many. What has fewer blocks leaves fewer threads idle there.
+const STRANDS_SOFTWARE: u32 = 8;
+
+/// Lanes in a workgroup with [`ReductionStrategy::PerLane`]: few, since a software driver goes through the motions for idle
+/// ones as well, and has more cores than a narrow matrix has larger groups.
+const LANES: u32 = 16;
+
+/// Rows that a workgroup computes where many tokens share a reading, as the shaders have it.
+const TILE_ROWS: u32 = 64;
+
+/// One kernel, and what of the work one of its workgroups does.
+pub(super) struct MatmulKernel {
+    pub(super) kernel: Kernel,
+    /// It is the one to use from so many tokens on.
+    from: u32,
+    tokens: u32,
+    rows: u32,
+    /// Whether workgroups that share rows are neighbours, so that they find them in the device's cache.
+    shares_rows: bool,
+}
+
+impl MatmulKernel {
+    /// Workgroups for so many rows, and so many groups of tokens.
+    pub(super) fn grid(&self, rows: u32, groups: u32) -> (u32, u32) {
+        let rows = rows.div_ceil(self.rows);
+        if self.shares_rows { (groups, rows) } else { (rows, groups) }
+    }
+
+    /// Workgroups for every token with every row.
+    pub(super) fn grid_of_tokens(&self, rows: u32, tokens: u32) -> (u32, u32) {
+        self.grid(rows, tokens.div_ceil(self.tokens))
+    }
+}
+
+/// The kernels for one kind of weights, for the fewest tokens first.
+pub(super) struct MatmulKernels {
+    all: Vec<MatmulKernel>,
+    /// What they multiply with.
+    pub(super) activations: ActivationFormat,
+}
+
+/// What activations are multiplied as with weights of this kind.
+pub(super) fn activations(gpu: &Gpu, kind: TensorType) -> ActivationFormat {
+    if has_blocks(kind) { gpu.activations } else { ActivationFormat::F32 }
+}
+
+/// The numbers of tokens, beyond two, from which on a device uses other kernels than for fewer.
+pub(super) fn tokens_many(gpu: &Gpu) -> Vec<u32> {
+    let floats = if gpu.is_software { &[][..] } else { &[FLOAT_TILE.from][..] };
+    let int8 = match gpu.activations {
+        ActivationFormat::F32 => &[][..],
+        ActivationFormat::Int8 => &[INT8_EIGHT.from, INT8_TILE.from][..],
+    };
+    [floats, int8].concat()
+}
+
+/// How the work is cut for one kernel.
+struct WorkShare {
+    from: u32,
+    tokens: u32,
+    rows: u32,
+}
+
+const FLOAT_TILE: WorkShare = WorkShare { from: 16, tokens: 32, rows: TILE_ROWS };
+
+/// Of bytes, one token and up to four, by a team.
+const INT8_FEW: [WorkShare; 2] =
+    [WorkShare { from: 1, tokens: 1, rows: 2 }, WorkShare { from: 2, tokens: 4, rows: 2 }];
+
+/// Up to eight, and multiples of that.
+const INT8_EIGHT: WorkShare = WorkShare { from: 5, tokens: 8, rows: 2 };
+
+/// From here on a GPU is kept busy by tiles.
+const INT8_TILE: WorkShare = WorkShare { from: 65, tokens: 64, rows: TILE_ROWS };
+
+/// A thread's tokens of a tile.
+const TILE_EACH: u32 = 8;
+
+impl MatmulKernels {
+    /// `constants` are those that are not the same for all.
+    pub(super) fn new(
+        gpu: &Gpu,
+        kind: TensorType,
+        places: &MatmulPlaces,
+        constants: &[(&'static str, f64)],
+    ) -> Self {
+        let activations = activations(gpu, kind);
+        let maker = KernelMaker { gpu, kind, places, constants };
+        let all = match (activations, gpu.reduction) {
+            (ActivationFormat::Int8, _) => maker.int8(),
+            (_, ReductionStrategy::PerLane) if has_blocks(kind) => maker.lanes(),
+            _ => maker.floats(),
+        };
+        Self { all, activations }
+    }
+
+    /// The one for so many tokens.
+    pub(super) fn for_tokens(&self, tokens: u32) -> &MatmulKernel {
+        let fitting = self.all.iter().rev().find(|kernel| kernel.from <= tokens);
+        fitting.unwrap_or(&self.all[0])
+    }
+}
+
+struct KernelMaker<'a> {
+    gpu: &'a Gpu,
+    kind: TensorType,
+    places: &'a MatmulPlaces,
+    constants: &'a [(&'static str, f64)],
+}
+
+impl KernelMaker<'_> {
+    fn kernel(&self, label: &str, parts: &[&str], own: &[(&'static str, f64)]) -> Kernel {
+        use BufferAccess::{Read, Write};
+        let scales: &[BufferAccess] = match activations(self.gpu, self.kind) {
+            ActivationFormat::F32 => &[],
+            ActivationFormat::Int8 => &[Read],
+        };
+        let bindings = [&[Read, Read, Read, Write], self.places.more, scales].concat();
+        let wgsl = shader(self.kind, &parts.join("\n"));
+        let constants = [self.constants, own].concat();
+        let immediates = self.places.immediates;
+        Kernel::new(
+            self.gpu,
+            &KernelSource { label, wgsl: &wgsl, constants: &constants, bindings: &bindings, immediates },
+        )
+    }
+
+    fn lanes(&self) -> Vec<MatmulKernel> {
+        let group = interleaved_rows(self.gpu.reduction, self.kind);
+        let own = [("LANES", f64::from(LANES)), ("GROUP", f64::from(group))];
+        let kernel = |tokens: u32, from| {
+            let cols = format!("const COLS = {tokens}u;");
+            let parts = [&cols, self.places.wgsl, include_str!("matmul_lanes.wgsl")];
+            let kernel = self.kernel("matmul by lanes", &parts, &own);
+            MatmulKernel { kernel, from, tokens, rows: ROWS * LANES, shares_rows: false }
+        };
+        vec![kernel(1, 1), kernel(4, 2)]
+    }
+
+    fn floats(&self) -> Vec<MatmulKernel> {
+        let strands = if self.gpu.is_software { STRANDS_SOFTWARE } else { STRANDS };
+        let own = [("STRANDS", f64::from(strands))];
+        let few = |tokens: u32, from| {
+            let cols = format!("const COLS = {tokens}u;");
+            let sums = include_str!("matmul_sums.wgsl");
+            let parts = [&cols, self.places.wgsl, sums, include_str!("matmul.wgsl")];
+            let kernel = self.kernel("matmul", &parts, &own);
+            MatmulKernel { kernel, from, tokens, rows: WORKGROUP / strands * ROWS, shares_rows: true }
+        };
+        let mut all = vec![few(1, 1), few(4, 2)];
+        if self.places.plain && !self.gpu.is_software {
+            let WorkShare { from, tokens, rows } = FLOAT_TILE;
+            let parts = [include_str!("matmul_sums.wgsl"), include_str!("matmul_tile.wgsl")];
+            let kernel = self.kernel("matmul tile", &parts, &own);
+            all.push(MatmulKernel { kernel, from, tokens, rows, shares_rows: true });
+        }
+        all
+    }
+
+    fn int8(&self) -> Vec<MatmulKernel> {
+        let few = INT8_FEW.iter().map(|share| self.int8_few(share));
+        if !self.places.plain {
+            return few.collect();
+        }
+        few.chain([self.int8_few(&INT8_EIGHT), self.int8_tile(&INT8_TILE)]).collect()
+    }
+
+    /// The binding of the scales of activations comes last.
+    fn int8_scales(&self) -> String {
+        let at = 4 + self.places.more.len();
+        format!("@group(0) @binding({at}) var<storage, read> x_scales: array<vec2<u32>>;")
+    }
+
+    fn int8_few(&self, share: &WorkShare) -> MatmulKernel {
+        let &WorkShare { from, tokens, rows } = share;
+        // Smaller workgroups than subgroups would leave threads idle.
+        let teams = (self.gpu.subgroup_max / STRANDS).max(1);
+        let sets = tokens.div_ceil(4);
+        let sizes = format!("const COLS = {tokens}u;\nconst ROWS = {rows}u;\nconst SETS = {sets}u;");
+        let (sums, few) = (include_str!("matmul_int8_sums.wgsl"), include_str!("matmul_int8.wgsl"));
+        let parts = [&sizes, self.places.wgsl, &self.int8_scales(), sums, few];
+        let kernel =
+            self.kernel(&format!("matmul of bytes for {tokens}"), &parts, &[("TEAMS", f64::from(teams))]);
+        MatmulKernel { kernel, from, tokens, rows: rows * teams, shares_rows: true }
+    }
+
+    fn int8_tile(&self, share: &WorkShare) -> MatmulKernel {
+        let &WorkShare { from, tokens, rows } = share;
+        let sizes = format!("const TOKENS = {tokens}u;\nconst EACH = {TILE_EACH}u;");
+        let (sums, tile) = (include_str!("matmul_int8_sums.wgsl"), include_str!("matmul_int8_tile.wgsl"));
+        let parts = [&*sizes, &self.int8_scales(), sums, tile];
+        let kernel = self.kernel(&format!("matmul of bytes by tiles"), &parts, &[]);
+        MatmulKernel { kernel, from, tokens, rows, shares_rows: true }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use wgpu::naga;
+
+    fn workgroup_bytes(wgsl: &str) -> u32 {
+        let module = naga::front::wgsl::parse_str(wgsl).unwrap();
+        let shared = module.global_variables.iter().map(|(_, variable)| variable);
+        let shared = shared.filter(|variable| variable.space == naga::AddressSpace::WorkGroup);
+        shared.map(|variable| module.types[variable.ty].inner.size(module.to_ctx())).sum()
+    }
+
+    /// What every device has for a workgroup's memory: 16 KiB.
+    #[test]
+    fn the_kernels_for_many_tokens_fit_into_the_memory_that_every_device_has() {
+        for kind in TensorType::ALL {
+            let floats = [include_str!("matmul_sums.wgsl"), include_str!("matmul_tile.wgsl")].join("\n");
+            let mut shaders = vec![shader(kind, &floats)];
+            if has_blocks(kind) {
+                let sizes = "const TOKENS = 64u; const EACH = 8u;
+                    @group(0) @binding(4) var<storage, read> x_scales: array<vec2<u32>>;";
+                let parts =
+                    [sizes, include_str!("matmul_int8_sums.wgsl"), include_str!("matmul_int8_tile.wgsl")];
+                shaders.push(shader(kind, &parts.join("\n")));
+            }
+            for wgsl in shaders {
+                let bytes = workgroup_bytes(&wgsl);
+                assert!((1..=16 << 10).contains(&bytes), "{kind:?}: {bytes} bytes");
+            }
+        }
+    }
+}
