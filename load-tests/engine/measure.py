@@ -1,4 +1,4 @@
-"""Runs the engine's benchmark and llama.cpp on one file, each in a process of its own with one thread."""
+"""Runs the engine's benchmark and llama.cpp on one file, each in a process of its own; without a GPU with one thread."""
 
 import json
 import os
@@ -27,12 +27,18 @@ def lines(command, more):
 def ours(binary, file, given, decode, prefill, step, beside):
     """Steps run in a process of their own, so that memory is that of an engine alone."""
     how = ["--kv", given.kv, *(["--grain", given.grain] if given.grain else [])]
+    how += ["--decoded", "64"] if given.vulkan else []
     running = [*(["--decode", decode] if decode else []), *(["--prefill", prefill] if prefill else []), *(["--beside"] if beside else [])]
     measured = lines([binary, file, *how, *running], {}) if running else []
+    if given.vulkan and decode:
+        sampled = lines([binary, file, *how, "--sampled", "--decode", "1"], {})
+        measured += [{**line, "measure": "sampled"} for line in sampled if line["measure"] == "decode"]
     return measured + (lines([binary, file, *how, "--step", step], {}) if step else [])
 
 
-def llama(file, decode, prefill):
+def llama(given, file, decode, prefill, step):
+    if given.vulkan:
+        return lines([sys.executable, HERE / "vulkan.py", given.vulkan, file, decode, prefill, step], {})
     if not decode and not prefill:
         return []
     return lines([sys.executable, HERE / "llama.py", file, decode, prefill], {})

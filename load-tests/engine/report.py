@@ -20,39 +20,58 @@ The engine's cache: {kv}; its grain: {grain}. llama.cpp is the CPU server of `xl
 |---|---|---|---|---|
 """
 
+GPU_HEAD = """\
+# The local engine on a GPU
 
-def rate(line):
-    return line["tokens"] / line["cpu_seconds"] if line["cpu_seconds"] > 0 else None
+Written by `make bench-engine ARGS='--vulkan …'` on {day}. {note}
+
+Tokens per second by the clock, on the same files and the same card, whose weights are random. The engine's cache: {kv}. llama.cpp is its
+Vulkan library; it is timed after it has compiled what it needs.
+
+| file | what | engine, tokens per second | llama.cpp | ratio |
+|---|---|---|---|---|
+"""
+
+
+def rate(line, gpu):
+    seconds = line["seconds" if gpu else "cpu_seconds"]
+    return line["tokens"] / seconds if seconds > 0 else None
 
 
 def find(lines, measure, size=None):
     return next((it for it in lines if it["measure"] == measure and it.get("size") == size), None)
 
 
-def compared(results):
+NAMES = {"decode": "decode, batch {size}", "prefill": "prefill {size:,}", "step": "decode at {size:,}",
+         "sampled": "decode, temperature .6, top-k 20, top-p .95"}
+
+
+def compared(whole):
     """File, what, our rate and theirs."""
-    for it in results:
+    gpu = whole["settings"].get("gpu", False)
+    for it in whole["results"]:
         for line in it["ours"]:
-            if line["measure"] in ("decode", "prefill"):
+            if line["measure"] in NAMES and (gpu or line["measure"] != "step"):
                 theirs = find(it["llama"], line["measure"], line["size"])
-                name = f"decode, batch {line['size']}" if line["measure"] == "decode" else f"prefill {line['size']:,}"
-                yield it["file"], name, rate(line), theirs and rate(theirs)
+                yield it["file"], NAMES[line["measure"]].format(**line), rate(line, gpu), theirs and rate(theirs, gpu)
 
 
-def more(it):
+def more(it, gpu):
     """Sentences about one file: memory, steps, what the device was given, and the waits beside a prompt."""
     memory = {line["when"]: line for line in it["ours"] if line["measure"] == "memory"}
-    if memory:
+    if memory and gpu:
+        yield f"Memory of the process: {memory['loaded']['resident'] / 1e6:.0f} MB loaded, {memory['last']['resident'] / 1e6:.0f} MB at the end."
+    elif memory:
         begin, loaded, first = memory["before"], memory["loaded"], memory["first request"]
         yield (f"Memory: {loaded['resident'] / 1e6:.0f} MB loaded, {first['resident'] / 1e6:.0f} MB after the first request, of which weights "
                f"and cache are {first['weights_and_cache'] / 1e6:.0f}: {(first['resident'] - first['weights_and_cache']) / 1e6:.0f} MB above them "
                f"({begin['resident'] / 1e6:.0f} MB before the start).")
     steps = [line for line in it["ours"] if line["measure"] == "step"]
     if steps:
-        costs = [line["cpu_seconds"] / line["tokens"] for line in steps]
+        costs = [line["seconds" if gpu else "cpu_seconds"] / line["tokens"] for line in steps]
         times = [f" ({cost / costs[0]:.2f} ×)" if at else "" for at, cost in enumerate(costs)]
-        shown = [f"{cost * 1e3:.0f} ms at {line['size']:,}{more}" for line, cost, more in zip(steps, costs, times)]
-        yield f"CPU time of a step by position: {', '.join(shown)}."
+        shown = [f"{cost * 1e3:.{2 if gpu else 0}f} ms at {line['size']:,}{more}" for line, cost, more in zip(steps, costs, times)]
+        yield f"{'Time' if gpu else 'CPU time'} of a step by position: {', '.join(shown)}."
     device = [line for line in it["ours"] if line["measure"] == "device"]
     if device:
         shown = [f"batch {line['size']}: {line['submissions']:.1f} and {line['dispatches']:.0f}" for line in device]
@@ -73,13 +92,17 @@ def number(value):
 
 
 def table(whole):
+    gpu = whole["settings"].get("gpu", False)
     rows = [f"| {file} | {what} | {number(ours)} | {number(theirs)} | {'–' if not theirs else f'{ours / theirs:.2f}'} |"
-            for file, what, ours, theirs in compared(whole["results"])]
-    notes = [textwrap.fill(f"* {it['file']}. {sentence}", 130, subsequent_indent="  ") for it in whole["results"] for sentence in more(it)]
-    head = HEAD.format(day=datetime.date.today(), note=whole["note"], **whole["settings"])
+            for file, what, ours, theirs in compared(whole)]
+    notes = [textwrap.fill(f"* {it['file']}. {sentence}", 130, subsequent_indent="  ") for it in whole["results"] for sentence in more(it, gpu)]
+    head = (GPU_HEAD if gpu else HEAD).format(day=datetime.date.today(), note=whole["note"], **whole["settings"])
     return head + "\n".join(rows) + "\n\n" + "\n".join(notes) + "\n"
 
 
 def picture(whole):
-    groups = [(f"{file.removesuffix('.gguf')}, {what}", [ours, theirs]) for file, what, ours, theirs in compared(whole["results"])]
-    return pictures.bars("Tokens per CPU second, one thread", "", groups, ["engine on lavapipe", "llama.cpp on the CPU"]) if groups else ""
+    groups = [(f"{file.removesuffix('.gguf')}, {what}", [ours, theirs]) for file, what, ours, theirs in compared(whole)]
+    gpu = whole["settings"].get("gpu", False)
+    title = "Tokens per second on a GPU" if gpu else "Tokens per CPU second, one thread"
+    series = ["engine", "llama.cpp, Vulkan"] if gpu else ["engine on lavapipe", "llama.cpp on the CPU"]
+    return pictures.bars(title, "", groups, series) if groups else ""

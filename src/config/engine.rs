@@ -45,8 +45,9 @@ pub struct EngineSettings {
     pub kv_format: KvCacheFormat,
     /// Whose prompts are found in the cache again; `None` where none is.
     pub prompt_cache: Option<PromptCacheSharing>,
-    /// The most prompt tokens that run in one step, beside one token of every sequence past its prompt.
-    pub prefill_chunk: u32,
+    /// The most prompt tokens that run in one step, beside one token of every sequence past its prompt. As many as
+    /// suit the device without it.
+    pub prefill_chunk: Option<u32>,
     /// Jobs that may wait beside those that run.
     pub queue: usize,
     /// Whether a software driver will do; for small models alone where nothing is said.
@@ -69,7 +70,7 @@ pub(super) fn engine(root: &Section<'_>) -> (EngineSettings, bool, bool) {
         prompt_cache: engine
             .word("prompt_cache", &PROMPT_CACHES)
             .unwrap_or(Some(PromptCacheSharing::Account)),
-        prefill_chunk: engine.within("prefill_chunk", 16..=8192).unwrap_or(128),
+        prefill_chunk: engine.within("prefill_chunk", 16..=8192),
         queue: engine.within("queue", 1..=65_536).unwrap_or(64),
         allow_cpu: engine.get("allow_cpu"),
         memory_max: engine.within("memory_max", MEMORY).map(|bytes| bytes.0 as u64),

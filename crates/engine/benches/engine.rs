@@ -362,16 +362,15 @@ fn print_memory(when: &str, accounted: u64) {
 /// All that needs a running engine.
 fn running(gguf: Gguf, plan: &Plan) -> Outcome<()> {
     let facts = describe(&gguf)?;
-    let defaults = Settings::default();
     let settings = Settings {
         sequences: 32,
         kv_tokens: 4096,
         kv_format: plan.kv_format,
         allow_cpu: true,
-        prefill_chunk: plan.prefill_chunk.unwrap_or(defaults.prefill_chunk),
+        prefill_chunk: plan.prefill_chunk,
         // Every prompt is read anew.
         prefix_reuse: false,
-        ..defaults
+        ..Settings::default()
     };
     let token = if plan.kv_format == KvFormat::F32 { facts.kv_token_bytes * 2 } else { facts.kv_token_bytes };
     let accounted = facts.weight_bytes + token * u64::from(settings.kv_tokens);

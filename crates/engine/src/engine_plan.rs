@@ -71,6 +71,12 @@ impl EnginePlan {
     }
 }
 
+/// Tokens of a prompt that a GPU reads at once: enough to keep it busy. A 512-token prompt takes 1.5 times as long in pieces of 128.
+const CHUNK_GPU: u32 = 512;
+
+/// A software driver gains nothing from more.
+const CHUNK_SOFTWARE: u32 = 128;
+
 /// Refuses a model that is too large for a software driver.
 fn check_software(gpu: &Gpu, weights: u64, settings: &Settings) -> Result<(), EngineError> {
     let limit = settings.cpu_weights_max.filter(|_| gpu.info.kind == DeviceKind::Cpu);
@@ -100,7 +106,8 @@ fn fit(
 /// What the settings ask for, checked against the model and the device.
 fn capacity(gpu: &Gpu, shape: &ModelShape, settings: &Settings) -> Result<EngineCapacity, EngineError> {
     let refuse = |what: String| Err(EngineError::Settings(what));
-    if settings.sequences == 0 || settings.prefill_chunk == 0 {
+    let chunk = settings.prefill_chunk.unwrap_or(if gpu.is_software { CHUNK_SOFTWARE } else { CHUNK_GPU });
+    if settings.sequences == 0 || chunk == 0 {
         return refuse("`sequences` and `prefill_chunk` must be at least 1".into());
     }
     let blocks = settings.kv_tokens / BLOCK;
@@ -115,6 +122,6 @@ fn capacity(gpu: &Gpu, shape: &ModelShape, settings: &Settings) -> Result<Engine
     if context == 0 {
         return refuse("`context` must be at least 1".into());
     }
-    let rows = settings.prefill_chunk.min(context).saturating_add(settings.sequences);
+    let rows = chunk.min(context).saturating_add(settings.sequences);
     Ok(EngineCapacity { slots: settings.sequences, rows, context, blocks, kv_format })
 }

@@ -45,8 +45,8 @@ pub struct Settings {
     /// Whether beginnings of texts that are in the cache are used again.
     pub prefix_reuse: bool,
     /// The most prompt tokens that run in one step, beside one token of every sequence past its prompt. Fewer run where others
-    /// would wait too long.
-    pub prefill_chunk: u32,
+    /// would wait too long. 512 on a GPU and 128 on a software driver without it.
+    pub prefill_chunk: Option<u32>,
     /// Jobs that may wait beside those that run.
     pub queue: usize,
     /// Whether a software driver will do.
@@ -72,7 +72,7 @@ impl Default for Settings {
             kv_tokens: 8192,
             kv_format: KvFormat::default(),
             prefix_reuse: true,
-            prefill_chunk: 128,
+            prefill_chunk: None,
             queue: 64,
             allow_cpu: false,
             cpu_weights_max: None,

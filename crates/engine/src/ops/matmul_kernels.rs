@@ -198,7 +198,11 @@ impl KernelMaker<'_> {
     }
 
     fn int8_few(&self, share: &WorkShare) -> MatmulKernel {
-        let &WorkShare { from, tokens, rows } = share;
+        let &WorkShare { from, tokens, mut rows } = share;
+        // Their blocks take little to unpack: what counts there is how often the tokens are read.
+        if self.kind == TensorType::Q8_0 && tokens > 4 {
+            rows *= 2;
+        }
         // Smaller workgroups than subgroups would leave threads idle.
         let teams = (self.gpu.subgroup_max / STRANDS).max(1);
         let sets = tokens.div_ceil(4);

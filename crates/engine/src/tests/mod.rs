@@ -32,7 +32,7 @@ fn settings() -> Settings {
     Settings {
         sequences: 4,
         kv_tokens: 512,
-        prefill_chunk: 16,
+        prefill_chunk: Some(16),
         queue: 2,
         allow_cpu: true,
         ..Settings::default()
@@ -206,7 +206,7 @@ fn white_space_before_a_thought_leaves_it_open_and_has_its_room_in_the_answer_s_
 
 #[test]
 fn a_hand_off_is_computed_in_a_step_or_two_however_long_it_is() {
-    let engine = engine(&Settings { prefill_chunk: 128, ..settings() });
+    let engine = engine(&Settings { prefill_chunk: Some(128), ..settings() });
     let mut long = job(4, 1, 2);
     if let Some(thinking) = &mut long.phases.thinking {
         thinking.hand_off = vec![60; 100];
