@@ -113,7 +113,7 @@ impl Sampler {
         ];
         let source = KernelSource {
             label: "sample",
-            wgsl: include_str!("sample.wgsl"),
+            wgsl: concat!(include_str!("sample/machine.wgsl"), "\n", include_str!("sample.wgsl")),
             constants: &constants,
             bindings: &[BufferAccess::Read, BufferAccess::Read, BufferAccess::Write, BufferAccess::Write],
             immediates: 0,
