@@ -1,43 +1,7 @@
-// Draws one token for each pick, one workgroup a pick, and moves its slot's budget machine by it. The machine is
-// the one of phases.rs; the draw is a race: every token i that passes top-k, top-p and min-p runs with rate
-// exp(logit / temperature), on a random number made of (seed, how many tokens this slot has drawn, i) alone.
-override VOCAB: u32;
-override SLOT_WORDS: u32;
-@group(0) @binding(0) var<storage, read> logits: array<f32>;
+// Draws one token for each pick, one workgroup a pick, and moves its slot's budget machine by it. The draw is a race:
+// every token i that passes top-k, top-p and min-p runs with rate exp(logit / temperature), on a random number made of
+// (seed, how many tokens this slot has drawn, i) alone.
 @group(0) @binding(1) var<storage, read> picks: array<vec2<u32>>;  // row, slot
-@group(0) @binding(2) var<storage, read_write> slots: array<u32>;
-@group(0) @binding(3) var<storage, read_write> drawn: array<vec4<u32>>;  // token, role, phase afterwards
-
-// Words of a slot; sample.rs writes them.
-const PHASE = 0u; const THOUGHT = 1u; const THOUGHT_MAX = 2u; const HANDED = 3u; const HAND_OFF = 4u;
-const SOLVED = 5u; const SOLUTION_MAX = 6u; const START = 7u; const END = 8u; const LAST = 9u; const COUNT = 10u;
-const TEMPERATURE = 11u; const TOP_K = 12u; const TOP_P = 13u; const SEED = 14u; const EOS_COUNT = 16u; const EOS = 17u;
-const SOLUTION_MOST = 25u; const MIN_P = 26u; const HAND_OFF_IDS = 32u;
-// Phases, then roles.
-const IDLE = 0u; const THINKING = 1u; const HANDING = 2u; const SOLUTION = 3u; const DONE = 4u;
-const AS_THOUGHT = 0u; const AS_TAG = 1u; const AS_HAND_OFF = 2u; const AS_SOLUTION = 3u; const AS_END = 4u;
-
-override THREADS: u32;  // 256 at most
-const NONE = 0xffffffffu;
-var<workgroup> sums: array<vec4<f32>, 256>;  // four a subgroup, which has 4 threads at least
-var<workgroup> tops: array<f32, 64>;
-var<workgroup> ids: array<u32, 64>;
-var<private> thread: u32; var<private> subgroup: u32; var<private> subgroups: u32; var<private> lane: u32;
-var<private> base: u32;     // where this pick's logits begin
-var<private> banned: vec2<u32>;
-
-fn logit(id: u32) -> f32 {
-  let value = logits[base + id];
-  // False for NaN, too.
-  if (value > -1e30 && id != banned.x && id != banned.y) { return value; }
-  return -1e30;
-}
-
-// A number of the same order as the float, ties of -0 and 0 aside.
-fn order(value: f32) -> u32 {
-  let bits = bitcast<u32>(value);
-  return select(bits | 0x80000000u, ~bits, (bits >> 31u) == 1u);
-}
 
 fn mix(value: u32) -> u32 {
   let state = value * 747796405u + 2891336453u;
@@ -45,193 +9,55 @@ fn mix(value: u32) -> u32 {
   return (word >> 22u) ^ word;
 }
 
-// The best value over all threads and the lowest id that has it.
-fn best(value: f32, id: u32) -> u32 {
-  let top = subgroupMax(value);
-  let first = subgroupMin(select(NONE, id, value == top));
-  if (lane == 0u) { tops[subgroup] = top; ids[subgroup] = first; }
-  workgroupBarrier();
-  var winner = ids[0];
-  var high = tops[0];
-  for (var s = 1u; s < subgroups; s++) {
-    if (tops[s] > high || (tops[s] == high && ids[s] < winner)) { high = tops[s]; winner = ids[s]; }
-  }
-  workgroupBarrier();
-  return winner;
+// How a race is run: on which random numbers, and how far below the top a token may start.
+struct Race { a: u32, b: u32, coldness: f32, deepest: f32 }
+
+const LUCK_MAX = 23.0;  // the most that luck can add to a lead
+
+fn lead(id: u32, behind: f32, race: Race) -> f32 {
+  // Evenly spread in (0, 1]; fine-grained near 0, where the race is decided.
+  let u = (f32(mix(mix(id ^ race.a) + race.b)) + 0.5) / 4294967296.0;
+  let time = select(-log(max(1.0 - u, 1e-9)), u * (1.0 + 0.5 * u), u < 1e-3);
+  return behind - log(time);
 }
 
-// Sixteen sums over all threads.
-fn add(own: mat4x4<f32>) -> mat4x4<f32> {
-  let a = subgroupAdd(own[0]); let b = subgroupAdd(own[1]); let c = subgroupAdd(own[2]); let d = subgroupAdd(own[3]);
-  if (lane == 0u) {
-    let first = subgroup * 4u;
-    sums[first] = a; sums[first + 1u] = b; sums[first + 2u] = c; sums[first + 3u] = d;
-  }
-  workgroupBarrier();
-  var all = mat4x4<f32>();
-  for (var s = 0u; s < subgroups; s++) {
-    all += mat4x4<f32>(sums[s * 4u], sums[s * 4u + 1u], sums[s * 4u + 2u], sums[s * 4u + 3u]);
-  }
-  workgroupBarrier();
-  return all;
+// The first of two runners, where the second may not be allowed to run.
+fn faster(first: Scored, id: u32, value: f32, race: Race) -> Scored {
+  let behind = (value - top) * race.coldness;
+  if (!passes(value) || behind < race.deepest || behind + LUCK_MAX < first.score) { return first; }
+  let own = lead(id, behind, race);
+  if (own > first.score) { return Scored(own, id); }
+  return first;
 }
 
-// The tokens of at least an order weigh so much: their number, or their probability times a constant.
-struct Weighing { by_probability: bool, top: f32, coldness: f32 }
-
-// What the tokens of at least each of sixteen orders weigh, in one pass.
-fn weigh(least: array<vec4<u32>, 4>, by: Weighing) -> mat4x4<f32> {
-  let l0 = least[0]; let l1 = least[1]; let l2 = least[2]; let l3 = least[3];
-  var own = mat4x4<f32>();
-  let none = vec4<f32>();
-  for (var id = thread; id < VOCAB; id += THREADS) {
-    let value = logit(id);
-    let at = vec4<u32>(order(value));
-    var weight = vec4<f32>(1.0);
-    if (by.by_probability) { weight = vec4<f32>(exp((value - by.top) * by.coldness)); }
-    own[0] += select(none, weight, at >= l0);
-    own[1] += select(none, weight, at >= l1);
-    own[2] += select(none, weight, at >= l2);
-    own[3] += select(none, weight, at >= l3);
+fn run(race: Race, likeliest: u32) -> u32 {
+  var first = Scored(lead(likeliest, 0.0, race), likeliest);
+  for (var at = 0u; at < candidates; at += 4u * THREADS) {
+    let some = four(at);
+    first = faster(first, some.ids.x, some.values.x, race);
+    first = faster(first, some.ids.y, some.values.y, race);
+    first = faster(first, some.ids.z, some.values.z, race);
+    first = faster(first, some.ids.w, some.values.w, race);
   }
-  return add(own);
+  return best(first).id;
 }
 
-// How many of four weights are enough. The lower the order, the more tokens weigh.
-fn enough(weights: vec4<f32>, target_weight: f32) -> u32 {
-  let ones = select(vec4<u32>(), vec4<u32>(1u), weights >= vec4<f32>(target_weight));
-  return ones.x + ones.y + ones.z + ones.w;
-}
-
-// The highest order, not below `lowest`, at which the tokens weigh `target_weight` or more; found four bits at a time.
-fn threshold(lowest: u32, target_weight: f32, by: Weighing) -> u32 {
-  var found = 0u;
-  for (var digit = 8u; digit > 0u; digit--) {
-    let shift = vec4<u32>(4u * (digit - 1u));
-    let start = vec4<u32>(found);
-    let low = vec4<u32>(lowest);
-    var trials: array<vec4<u32>, 4>;
-    trials[0] = max(start | (vec4<u32>(1u, 2u, 3u, 4u) << shift), low);
-    trials[1] = max(start | (vec4<u32>(5u, 6u, 7u, 8u) << shift), low);
-    trials[2] = max(start | (vec4<u32>(9u, 10u, 11u, 12u) << shift), low);
-    trials[3] = max(start | (vec4<u32>(13u, 14u, 15u, 15u) << shift), low);
-    let weights = weigh(trials, by);
-    var reached = enough(weights[0], target_weight) + enough(weights[1], target_weight)
-        + enough(weights[2], target_weight) + enough(weights[3], target_weight);
-    reached = min(reached, 15u);  // the last was tried twice
-    found |= reached << (4u * (digit - 1u));
-  }
-  return max(found, lowest);
-}
-
-fn greedy() -> u32 {
-  var high = -2e30;
-  var winner = 0u;
-  for (var id = thread; id < VOCAB; id += THREADS) {
-    let value = logit(id);
-    if (value > high) { high = value; winner = id; }
-  }
-  return best(high, winner);
-}
-
-fn race(slot: u32, first: u32) -> u32 {
-  let top = logit(first);
+fn draw(slot: u32, likeliest: u32) -> u32 {
   let coldness = 1.0 / bitcast<f32>(slots[slot + TEMPERATURE]);
   let top_k = slots[slot + TOP_K];
   let top_p = bitcast<f32>(slots[slot + TOP_P]);
-  var least = 0u;
-  if (top_k > 0u && top_k < VOCAB) { least = threshold(0u, f32(top_k), Weighing(false, top, coldness)); }
-  if (top_p < 1.0) {
-    let by = Weighing(true, top, coldness);
-    let low = vec4<u32>(least);
-    let all = weigh(array<vec4<u32>, 4>(low, low, low, low), by)[0].x;
-    least = threshold(least, top_p * all, by);
+  // A loop, so that drivers translate so much code once: first for top-k, then for top-p.
+  for (var step = 0u; step < 2u; step++) {
+    let by_probability = step == 1u;
+    let wanted = select(f32(select(VOCAB, top_k, top_k > 0u)), top_p, by_probability);
+    let all = select(f32(VOCAB), 1.0, by_probability);
+    let by = Weighing(by_probability, select(1.0, coldness, by_probability));
+    if (wanted < all) { narrow(wanted, by); }
   }
   let min_p = bitcast<f32>(slots[slot + MIN_P]);
   let deepest = select(-3e38, log(min_p), min_p > 0.0);
   let a = mix(slots[slot + SEED] ^ mix(slots[slot + SEED + 1u] ^ mix(slots[slot + COUNT])));
-  let b = mix(a ^ 0x85ebca6bu);
-  var high = -3e38;
-  var winner = first;
-  for (var id = thread; id < VOCAB; id += THREADS) {
-    let value = logit(id);
-    if (value > -1e30 && order(value) >= least && (value - top) * coldness >= deepest) {
-      // Evenly spread in (0, 1]; fine-grained near 0, where the race is decided.
-      let u = (f32(mix(mix(id ^ a) + b)) + 0.5) / 4294967296.0;
-      let time = select(-log(max(1.0 - u, 1e-9)), u * (1.0 + 0.5 * u), u < 1e-3);
-      let lead = (value - top) * coldness - log(time);
-      if (lead > high) { high = lead; winner = id; }
-    }
-  }
-  return best(high, winner);
-}
-
-fn is_end_of_text(slot: u32, id: u32) -> bool {
-  for (var n = 0u; n < slots[slot + EOS_COUNT]; n++) {
-    if (slots[slot + EOS + n] == id) { return true; }
-  }
-  return false;
-}
-
-fn solve(slot: u32, id: u32) -> u32 {
-  if (is_end_of_text(slot, id)) {
-    slots[slot + PHASE] = DONE;
-    return AS_END;
-  }
-  slots[slot + PHASE] = SOLUTION;
-  slots[slot + SOLVED] += 1u;
-  return AS_SOLUTION;
-}
-
-fn think(slot: u32, id: u32) -> u32 {
-  if (id == slots[slot + END]) {
-    slots[slot + PHASE] = SOLUTION;
-    return AS_TAG;
-  }
-  if (is_end_of_text(slot, id)) {
-    slots[slot + PHASE] = DONE;
-    return AS_END;
-  }
-  slots[slot + THOUGHT] += 1u;
-  return AS_THOUGHT;
-}
-
-// What the thought left of its budget goes to the solution, up to its most.
-fn solution_max(slot: u32) -> u32 {
-  let left = slots[slot + THOUGHT_MAX] - min(slots[slot + THOUGHT], slots[slot + THOUGHT_MAX]);
-  let own = slots[slot + SOLUTION_MAX];
-  return own + min(left, slots[slot + SOLUTION_MOST] - own);
-}
-
-fn settle(slot: u32) {
-  if (slots[slot + PHASE] == THINKING && slots[slot + THOUGHT] >= slots[slot + THOUGHT_MAX]) { slots[slot + PHASE] = HANDING; }
-  if (slots[slot + PHASE] == HANDING && slots[slot + HANDED] >= slots[slot + HAND_OFF]) { slots[slot + PHASE] = SOLUTION; }
-  if (slots[slot + PHASE] == SOLUTION && slots[slot + SOLVED] >= solution_max(slot)) { slots[slot + PHASE] = DONE; }
-}
-
-fn take(pick: u32, slot: u32, sampled: u32) {
-  var id = sampled;
-  var role = AS_END;
-  // A text that ends inside its thought: the hand-off goes in where the end would be.
-  if (slots[slot + PHASE] == THINKING && id != slots[slot + END] && slots[slot + HAND_OFF] > 0u
-      && is_end_of_text(slot, id)) { slots[slot + PHASE] = HANDING; }
-  switch (slots[slot + PHASE]) {
-    case IDLE: {
-      if (id == slots[slot + START]) { slots[slot + PHASE] = THINKING; role = AS_TAG; } else { role = solve(slot, id); }
-    }
-    case THINKING: { role = think(slot, id); }
-    case HANDING: {
-      id = slots[slot + HAND_OFF_IDS + slots[slot + HANDED]];
-      slots[slot + HANDED] += 1u;
-      role = AS_HAND_OFF;
-    }
-    case SOLUTION: { role = solve(slot, id); }
-    default: {}
-  }
-  settle(slot);
-  slots[slot + LAST] = id;
-  slots[slot + COUNT] += 1u;
-  drawn[pick] = vec4<u32>(id, role, slots[slot + PHASE], sampled);
+  return run(Race(a, mix(a ^ 0x85ebca6bu), coldness, deepest), likeliest);
 }
 
 @compute @workgroup_size(THREADS)
@@ -246,10 +72,13 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index
   banned = vec2<u32>(NONE, NONE);
   if (phase == SOLUTION) { banned = vec2<u32>(slots[slot + START], slots[slot + END]); }
   if (phase == IDLE) { banned.y = slots[slot + END]; }
+  candidates = VOCAB;
   var id = 0u;
   if (phase != HANDING && phase != DONE) {
-    id = greedy();
-    if (temperature > 0.0) { id = race(slot, id); }
+    let first = likeliest();
+    id = first.id;
+    top = first.score;
+    if (temperature > 0.0) { id = draw(slot, id); }
   }
   workgroupBarrier();
   if (thread == 0u) { take(group.x, slot, id); }
