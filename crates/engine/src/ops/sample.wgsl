@@ -1,6 +1,11 @@
 // Draws one token for each pick, one workgroup a pick, and moves its slot's budget machine by it. The draw is a race:
 // every token i that passes top-k, top-p and min-p runs with rate exp(logit / temperature), on a random number made of
 // (seed, how many tokens this slot has drawn, i) alone.
+//
+// Lavapipe ends a thread's loops after 65,536 turns in all, without a word. A draw reads the vocabulary 13 times at most:
+// for the likeliest, for the race, for top-k 5 times and for top-p 6 times (see threshold.wgsl). For each of 8 threads that
+// is 13 * 4,096 turns at 262,144 tokens. Besides, threshold.wgsl takes fewer than 400 turns for each of 12 times that it bins:
+// 58,048 turns in all.
 @group(0) @binding(1) var<storage, read> picks: array<vec2<u32>>;  // row, slot
 
 fn mix(value: u32) -> u32 {
@@ -30,14 +35,19 @@ fn faster(first: Scored, id: u32, value: f32, race: Race) -> Scored {
   return first;
 }
 
+fn fastest(first: Scored, some: Four, race: Race) -> Scored {
+  var fast = faster(first, some.ids.x, some.values.x, race);
+  fast = faster(fast, some.ids.y, some.values.y, race);
+  fast = faster(fast, some.ids.z, some.values.z, race);
+  return faster(fast, some.ids.w, some.values.w, race);
+}
+
 fn run(race: Race, likeliest: u32) -> u32 {
   var first = Scored(lead(likeliest, 0.0, race), likeliest);
-  for (var at = 0u; at < candidates; at += 4u * THREADS) {
+  for (var at = 0u; at < candidates; at += TURN) {
     let some = four(at);
-    first = faster(first, some.ids.x, some.values.x, race);
-    first = faster(first, some.ids.y, some.values.y, race);
-    first = faster(first, some.ids.z, some.values.z, race);
-    first = faster(first, some.ids.w, some.values.w, race);
+    let more = four(at + FOURS);
+    first = fastest(fastest(first, some, race), more, race);
   }
   return best(first).id;
 }
@@ -45,7 +55,8 @@ fn run(race: Race, likeliest: u32) -> u32 {
 fn draw(slot: u32, likeliest: u32) -> u32 {
   let coldness = 1.0 / bitcast<f32>(slots[slot + TEMPERATURE]);
   let top_k = slots[slot + TOP_K];
-  let top_p = bitcast<f32>(slots[slot + TOP_P]);
+  // Enough for the likeliest at least.
+  let top_p = max(bitcast<f32>(slots[slot + TOP_P]), 1e-9);
   // A loop, so that drivers translate so much code once: first for top-k, then for top-p.
   for (var step = 0u; step < 2u; step++) {
     let by_probability = step == 1u;

@@ -1,7 +1,13 @@
 // Finds the likeliest tokens that weigh enough together, for top-k and for top-p. Those tied with the last are kept.
-// Tokens are weighed in bins by how far they are below the top. Then only the bin in which enough is reached is searched.
+// Tokens are weighed in bins by how far they are below the top. The bin in which enough is reached is binned again, by the
+// orders of its logits, until a single order is left. What fits the list is read from there.
 // Weights are whole numbers: their sum does not depend on the order in which threads come.
+//
+// The vocabulary is read once for what all weigh (for top-p only), once for the first bins, and 4 times at most for the
+// orders, which have 32 bits, of which 10 are told apart at a time. Where top-k reads it a second time for the first bins,
+// the orders are read from the list.
 const BINS = 1024u;
+const BIN_BITS = 10u;
 const GROUP = 32u;  // bins whose weights are summed first
 const STEPS = 4096u;  // to a distance of 1
 const FIRST = 0x45800000u;  // the bits of 4096.0
@@ -37,39 +43,71 @@ fn worth(weight: u32, bin: u32, by: Weighing) -> f32 {
   return f32(weight) * (exp(-start_of(bin)) / scale());
 }
 
-fn clear() {
+struct Span { first: u32, last: u32 }
+
+// Which tokens are weighed, and where: by their distance, those up to a bin. Or by their order, those of one bin that have
+// one of these orders: so many bits together, the highest first.
+struct Binning { by: Weighing, by_order: bool, bin: u32, orders: Span, bits: u32 }
+
+fn put(id: u32, value: f32, to: Binning) {
+  if (!passes(value)) { return; }
+  let bin = bin_of(value, to.by);
+  var at = bin;
+  if (to.by_order) {
+    let own = order(value);
+    if (bin != to.bin || own < to.orders.first || own > to.orders.last) { return; }
+    at = (to.orders.last - own) >> to.bits;
+  } else if (bin > to.bin) {
+    return;
+  }
+  atomicAdd(&bins[at], weight(value, bin, to.by));
+  enlist(id);
+}
+
+fn put_four(some: Four, to: Binning) {
+  put(some.ids.x, some.values.x, to);
+  put(some.ids.y, some.values.y, to);
+  put(some.ids.z, some.values.z, to);
+  put(some.ids.w, some.values.w, to);
+}
+
+fn clear(with_list: bool) {
+  workgroupBarrier();
   for (var bin = thread; bin < BINS; bin += THREADS) { atomicStore(&bins[bin], 0u); }
+  if (thread == 0u) { atomicStore(&tally, select(LIST_MAX + 1u, 0u, with_list)); }
   workgroupBarrier();
 }
 
-fn put(value: f32, by: Weighing) {
-  if (passes(value)) {
-    let bin = bin_of(value, by);
-    atomicAdd(&bins[bin], weight(value, bin, by));
-  }
+fn bin_worth(at: u32, among: Binning) -> f32 {
+  return worth(atomicLoad(&bins[at]), select(at, among.bin, among.by_order), among.by);
 }
 
-fn bin_worth(bin: u32, by: Weighing) -> f32 { return worth(atomicLoad(&bins[bin]), bin, by); }
-
-fn sum_groups(by: Weighing) {
+fn sum_groups(among: Binning) {
   workgroupBarrier();
   for (var group = thread; group < BINS / GROUP; group += THREADS) {
     var sum = 0.0;
-    for (var n = 0u; n < GROUP; n++) { sum += bin_worth(group * GROUP + n, by); }
+    for (var n = 0u; n < GROUP; n++) { sum += bin_worth(group * GROUP + n, among); }
     groups[group] = sum;
   }
   workgroupBarrier();
 }
 
-// Weighs in bins either all candidates or no more than the highest tokens that each thread met.
-fn fill(highest_only: bool, by: Weighing) {
-  clear();
-  for (var first = 0u; first < select(candidates, 1u, highest_only); first += 4u * THREADS) {
-    var values = highs;
-    if (!highest_only) { values = four(first).values; }
-    put(values.x, by); put(values.y, by); put(values.z, by); put(values.w, by);
+// Weighs in bins either the candidates or no more than the highest tokens that each thread met. What is weighed of the
+// vocabulary is listed, too, and becomes the candidates where the list has room for it.
+fn fill(highest_only: bool, to: Binning) {
+  clear(!listed && !highest_only && (to.by_order || to.bin < BINS));
+  for (var first = 0u; first < select(candidates, 1u, highest_only); first += TURN) {
+    var some = four(first);
+    var more = four(first + FOURS);
+    if (highest_only) {
+      some.values = highs;
+      more.values = vec4<f32>(BANNED);
+    }
+    put_four(some, to);
+    put_four(more, to);
   }
-  sum_groups(by);
+  sum_groups(to);
+  adopt_list();
 }
 
 fn all_bins() -> f32 {
@@ -81,7 +119,7 @@ fn all_bins() -> f32 {
 // The bin in which enough is reached, or BINS where it is not, and the weight of those before it.
 struct Found { bin: u32, above: f32 }
 
-fn find(enough: f32, by: Weighing) -> Found {
+fn find(enough: f32, among: Binning) -> Found {
   var above = 0.0;
   var group = 0u;
   while (group < BINS / GROUP && above + groups[group] < enough) {
@@ -91,7 +129,7 @@ fn find(enough: f32, by: Weighing) -> Found {
   var found = Found(BINS, above);
   if (group == BINS / GROUP) { return found; }
   for (var bin = group * GROUP; bin < (group + 1u) * GROUP; bin++) {
-    let own = bin_worth(bin, by);
+    let own = bin_worth(bin, among);
     // The bins may add up to a little less than their group did: then it is the last of them.
     if (own > 0.0 && (above < enough || found.bin == BINS)) { found = Found(bin, above); }
     above += own;
@@ -99,93 +137,52 @@ fn find(enough: f32, by: Weighing) -> Found {
   return found;
 }
 
-struct Span { first: u32, last: u32 }
-
-fn list_one(id: u32, value: f32, span: Span, by: Weighing) {
-  let bin = bin_of(value, by);
-  // How many do not fit is not of interest.
-  if (bin >= span.first && bin <= span.last && passes(value) && atomicLoad(&tally) <= LIST_MAX) {
-    let at = atomicAdd(&tally, 1u);
-    if (at < LIST_MAX) { list[at] = id; }
-  }
-}
-
-// Makes the vocabulary's tokens in some bins the candidates, where the list has room for them.
-fn list_tokens(span: Span, by: Weighing) {
-  if (thread == 0u) { atomicStore(&tally, 0u); }
-  workgroupBarrier();
-  for (var first = 0u; first < candidates; first += 4u * THREADS) {
-    let some = four(first);
-    list_one(some.ids.x, some.values.x, span, by);
-    list_one(some.ids.y, some.values.y, span, by);
-    list_one(some.ids.z, some.values.z, span, by);
-    list_one(some.ids.w, some.values.w, span, by);
-  }
-  workgroupBarrier();
-  let count = atomicLoad(&tally);
-  workgroupBarrier();
-  if (count <= LIST_MAX) { listed = true; candidates = count; }
-}
-
-fn is_in(bin: u32, value: f32, by: Weighing) -> bool { return passes(value) && bin_of(value, by) == bin; }
-
-fn weight_from(lowest_order: u32, bin: u32, value: f32, by: Weighing) -> u32 {
-  if (order(value) < lowest_order || !is_in(bin, value, by)) { return 0u; }
-  return weight(value, bin, by);
-}
-
-// What those tokens of a bin weigh that have at least an order.
-fn weigh(lowest_order: u32, bin: u32, by: Weighing) -> f32 {
-  var own = 0u;
-  for (var first = 0u; first < candidates; first += 4u * THREADS) {
-    let values = four(first).values;
-    own += weight_from(lowest_order, bin, values.x, by) + weight_from(lowest_order, bin, values.y, by)
-        + weight_from(lowest_order, bin, values.z, by) + weight_from(lowest_order, bin, values.w, by);
-  }
-  return worth(add(own), bin, by);
-}
-
-fn widen(span: Span, bin: u32, value: f32, by: Weighing) -> Span {
-  if (!is_in(bin, value, by)) { return span; }
-  return Span(min(span.first, order(value)), max(span.last, order(value)));
-}
-
-// The lowest and the highest order in a bin.
+// All orders that a logit in a bin may have, and some more, since drivers divide as they like.
 fn orders(bin: u32, by: Weighing) -> Span {
-  var own = Span(NONE, 0u);
-  for (var first = 0u; first < candidates; first += 4u * THREADS) {
-    let values = four(first).values;
-    own = widen(own, bin, values.x, by);
-    own = widen(own, bin, values.y, by);
-    own = widen(own, bin, values.z, by);
-    own = widen(own, bin, values.w, by);
-  }
-  return Span(lowest(own.first), ~lowest(~own.last));
+  let highest = order(top - start_of(max(bin, 1u) - 1u) / by.coldness);
+  let lowest = order(top - start_of(bin + 2u) / by.coldness);
+  return Span(select(lowest, order(BANNED), bin == BINS - 1u), select(highest, order(top), bin <= 1u));
 }
 
 // The highest order in the bin at which enough is reached.
 fn search(found: Found, enough: f32, by: Weighing) -> u32 {
-  let span = orders(found.bin, by);
-  var low = span.first;
-  var high = span.last;
-  while (low < high) {
-    let middle = high - (high - low) / 2u;
-    if (found.above + weigh(middle, found.bin, by) >= enough) { low = middle; } else { high = middle - 1u; }
+  var span = orders(found.bin, by);
+  var missing = enough - found.above;
+  while (span.first < span.last) {
+    let bits = max(32u - countLeadingZeros(span.last - span.first), BIN_BITS) - BIN_BITS;
+    let binning = Binning(by, true, found.bin, span, bits);
+    fill(false, binning);
+    // The parts of a bin may add up to a little less than it did.
+    let part = find(min(missing, all_bins()), binning);
+    // Of a bin that is empty now, since the driver rounded otherwise than before, nothing is learned.
+    if (part.bin == BINS) { return least; }
+    missing -= part.above;
+    span.last -= part.bin << bits;
+    span.first = span.last - min(span.last - span.first, (1u << bits) - 1u);
   }
-  // Of a bin that is empty now, since the driver rounded otherwise than before, nothing is learned.
-  return select(low, least, low == NONE);
+  return span.first;
 }
 
 fn probability(value: f32, by: Weighing) -> f32 { return select(0.0, exp(-distance(value, by)), passes(value)); }
 
+fn probability_of_four(values: vec4<f32>, by: Weighing) -> f32 {
+  return probability(values.x, by) + probability(values.y, by) + probability(values.z, by) + probability(values.w, by);
+}
+
 // What all candidates weigh together. It is the same in each run for the whole vocabulary only.
 fn weigh_vocabulary(by: Weighing) -> f32 {
   var own = 0.0;
-  for (var first = 0u; first < candidates; first += 4u * THREADS) {
-    let values = four(first).values;
-    own += probability(values.x, by) + probability(values.y, by) + probability(values.z, by) + probability(values.w, by);
+  for (var first = 0u; first < candidates; first += TURN) {
+    let some = four(first);
+    let more = four(first + FOURS);
+    own += probability_of_four(some.values, by) + probability_of_four(more.values, by);
   }
   return add_in_order(own);
+}
+
+// Whether the list certainly has room for all tokens up to a bin.
+fn have_room(found: Found, among: Binning) -> bool {
+  return !among.by.by_probability && found.above + bin_worth(found.bin, among) <= f32(LIST_MAX);
 }
 
 // Keeps the likeliest that weigh enough together: so many, or a part of what all weigh. Keeps all where they weigh less.
@@ -193,19 +190,19 @@ fn narrow(wanted: f32, by: Weighing) {
   let was_listed = listed;
   var enough = wanted;
   if (by.by_probability && !listed) { enough *= weigh_vocabulary(by); }
-  var found: Found;
+  var found = Found(BINS, 0.0);
   // First of the highest tokens that each thread met: where those of the first bins weigh enough already, no token of the
-  // other bins is among the wanted. Then of all, which are few if that went well.
-  for (var round = select(0u, 1u, listed); round < 2u; round++) {
-    fill(round == 0u, by);
+  // other bins is among the wanted. Then of all that may be. Then once more, where only now it is known that the list has
+  // room.
+  for (var round = select(0u, 1u, listed); round < 3u; round++) {
+    let binning = Binning(by, false, found.bin, Span(0u, 0u), 0u);
+    if (round == 2u && (listed || !have_room(found, binning))) { break; }
+    fill(round == 0u, binning);
     if (by.by_probability && was_listed) { enough *= all_bins(); }
-    found = find(enough, by);
-    if (!listed && found.bin < BINS) { list_tokens(Span(0u, found.bin), by); }
+    found = find(enough, binning);
+    if (round > 0u && found.bin == BINS) { return; }
   }
-  if (found.bin == BINS) { return; }
   let all_listed = listed;
-  // Where the list has no room for all, it may have room for those of the bin.
-  if (!listed) { list_tokens(Span(found.bin, found.bin), by); }
   least = search(found, enough, by);
   if (!all_listed) { listed = false; candidates = VOCAB; }
 }

@@ -1,6 +1,9 @@
-// The tokens that a pick may draw, read by all threads together, four a thread at once, so that four loads are under way.
+// The tokens that a pick may draw, read by all threads together, eight a thread in each turn of a loop: so that eight
+// loads are under way, and since drivers limit the turns.
 override VOCAB: u32;
 override THREADS: u32;  // 1024 at most
+override FOURS: u32 = 4u * THREADS;
+override TURN: u32 = 8u * THREADS;
 @group(0) @binding(0) var<storage, read> logits: array<f32>;
 
 const NONE = 0xffffffffu;
@@ -44,28 +47,17 @@ fn four(first: u32) -> Four {
   return Four(at, select(vec4<f32>(BANNED), values, usable));
 }
 
-// The sum over all threads, which does not depend on their order.
-fn add(own: u32) -> u32 {
-  if (thread == 0u) { atomicStore(&tally, 0u); }
-  workgroupBarrier();
-  let sum = subgroupAdd(own);
-  if (lane == 0u) { atomicAdd(&tally, sum); }
-  workgroupBarrier();
-  let all = atomicLoad(&tally);
-  workgroupBarrier();
-  return all;
+// Lists a token where there is room. How many do not fit is not of interest.
+fn enlist(id: u32) {
+  if (atomicLoad(&tally) > LIST_MAX) { return; }
+  let at = atomicAdd(&tally, 1u);
+  if (at < LIST_MAX) { list[at] = id; }
 }
 
-// The least over all threads.
-fn lowest(own: u32) -> u32 {
-  if (thread == 0u) { atomicStore(&tally, NONE); }
-  workgroupBarrier();
-  let low = subgroupMin(own);
-  if (lane == 0u) { atomicMin(&tally, low); }
-  workgroupBarrier();
-  let all = atomicLoad(&tally);
-  workgroupBarrier();
-  return all;
+// Makes what was listed the candidates, where all of it had room.
+fn adopt_list() {
+  let count = atomicLoad(&tally);
+  if (count <= LIST_MAX) { listed = true; candidates = count; }
 }
 
 // The sum over all threads, always in the same order.
@@ -99,10 +91,13 @@ fn best(own: Scored) -> Scored {
 fn likeliest() -> Scored {
   highs = vec4<f32>(-2e30);
   var winners = vec4<u32>(NONE);
-  for (var first = 0u; first < candidates; first += 4u * THREADS) {
+  for (var first = 0u; first < candidates; first += TURN) {
     let some = four(first);
+    let more = four(first + FOURS);
     winners = select(winners, some.ids, some.values > highs);
     highs = max(highs, some.values);
+    winners = select(winners, more.ids, more.values > highs);
+    highs = max(highs, more.values);
   }
   let high = max(max(highs.x, highs.y), max(highs.z, highs.w));
   let firsts = select(vec4<u32>(NONE), winners, highs == vec4<f32>(high));
