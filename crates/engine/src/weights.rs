@@ -171,7 +171,7 @@ impl WeightMatrix {
             numbers: plane("weights", number_bytes(kind, columns)),
             scales: plane("scales", scale_bytes(kind, columns)),
             kind,
-            group: interleaved_rows(gpu.reduction, kind) as usize,
+            group: interleaved_rows(gpu.mode.reduction(), kind) as usize,
             row: kind.row_bytes(columns).unwrap_or(0).max(1),
             waiting: Vec::new(),
             staged: 0,

@@ -50,7 +50,7 @@ impl Embed {
 fn kernel(gpu: &Gpu, part: &MatrixPart, columns: u32) -> Kernel {
     let constants = [
         ("COLUMNS", f64::from(columns)),
-        ("GROUP", f64::from(interleaved_rows(gpu.reduction, part.kind))),
+        ("GROUP", f64::from(interleaved_rows(gpu.mode.reduction(), part.kind))),
         ("SLOT_WORDS", f64::from(SLOT_WORDS)),
         ("SLOT_LAST", f64::from(SLOT_LAST)),
     ];

@@ -4,7 +4,7 @@
 //! tokens tied with the last one kept), then one draw that depends on the seed, the slot's own count of
 //! tokens and the logits, never on the batch.
 
-use crate::gpu::{BufferAccess, DeviceKind, Gpu, Kernel, KernelSource, ReductionStrategy};
+use crate::gpu::{BufferAccess, Gpu, Kernel, KernelSource, ReductionStrategy};
 use crate::phases::{PhaseMachine, TokenRole};
 
 /// End-of-text tokens that a slot has room for.
@@ -141,9 +141,9 @@ fn shader() -> String {
 fn threads(gpu: &Gpu) -> u32 {
     let limits = gpu.device.limits();
     let most = limits.max_compute_invocations_per_workgroup.min(limits.max_compute_workgroup_size_x);
-    match gpu.reduction {
+    match gpu.mode.reduction() {
         // A software driver runs them one after another.
-        ReductionStrategy::Cooperative if gpu.info.kind == DeviceKind::Cpu => 64,
+        ReductionStrategy::Cooperative if gpu.mode.is_software() => 64,
         ReductionStrategy::Cooperative => most.min(THREADS_MAX),
         // So few are one subgroup, which has nobody to wait for at a barrier.
         ReductionStrategy::PerLane => 8,
@@ -153,7 +153,7 @@ fn threads(gpu: &Gpu) -> u32 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::gpu::{in_every_mode, shared, shared_as, submit};
+    use crate::gpu::{DeviceMode, in_every_grain, shared, shared_as, submit};
     use crate::ops::testing::numbers;
     use crate::phases::{GenerationPhase, PhaseBudgets, ThinkingPhase};
 
@@ -249,7 +249,7 @@ mod tests {
     /// Draws from the same logits in each of these ways, in every mode.
     fn check(logits: &[f32], ways: &[SamplingParams]) {
         let expected = expected(logits, ways);
-        in_every_mode(|gpu| check_by(threads(gpu), gpu, logits, ways, &expected));
+        in_every_grain(|gpu| check_by(threads(gpu), gpu, logits, ways, &expected));
     }
 
     /// What each way draws, and by which lead, time after time.
@@ -283,7 +283,7 @@ mod tests {
     /// Each row of logits with the token that is to win.
     fn greedy(rows: &[(Vec<f32>, usize)]) {
         let (logits, winners): (Vec<_>, Vec<_>) = rows.iter().cloned().unzip();
-        in_every_mode(|gpu| {
+        in_every_grain(|gpu| {
             let drawn = draw(gpu, &logits, &vec![slot(&PLAIN, GREEDY); rows.len()], 1);
             let ids: Vec<_> = drawn[0].iter().map(|drawn| drawn.id as usize).collect();
             assert_eq!(ids, winners, "of {}", logits[0].len());
@@ -347,7 +347,7 @@ mod tests {
             let logits = spread(vocab, 6.0);
             let expected = expected(&logits, &ways);
             for threads in [THREADS_MAX, 96] {
-                check_by(threads, &shared_as(ReductionStrategy::Cooperative), &logits, &ways, &expected);
+                check_by(threads, &shared_as(DeviceMode::Gpu), &logits, &ways, &expected);
             }
         }
     }
@@ -363,7 +363,7 @@ mod tests {
             SamplingParams { temperature: 0.7, top_p: 0.9, ..WARM },
         ];
         let logits = spread(151_937, 8.0);
-        let gpu = shared_as(ReductionStrategy::PerLane);
+        let gpu = shared_as(DeviceMode::SoftwareByLanes);
         check_by(threads(&gpu), &gpu, &logits, &ways, &expected(&logits, &ways));
     }
 
@@ -443,7 +443,7 @@ mod tests {
         for (vocab, top_k) in [(500, 50), (6007, 50), (6007, 0)] {
             let logits = spread(vocab, 4.0);
             let warm = |seed| slot(&PLAIN, SamplingParams { top_k, top_p: 0.95, seed, ..WARM });
-            in_every_mode(|gpu| {
+            in_every_grain(|gpu| {
                 let alone = draw(gpu, std::slice::from_ref(&logits), &[warm(5)], 8);
                 let slots = [warm(1), slot(&PLAIN, GREEDY), warm(5)];
                 let among = draw(gpu, &vec![logits.clone(); 3], &slots, 8);

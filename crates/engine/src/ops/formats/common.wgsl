@@ -2,7 +2,8 @@
 // numbers a block has; UNIT, how many blocks have scales in common; PARTS, how many scales a block has; OFFSET, whether something
 // is added to every number; and three functions:
 //   load(b)          what block b is made of, counted over the whole matrix
-//   four(block, n)   its n-th four numbers, neither scaled nor moved; where they are whole, `bytes` gives them as signed bytes of a word
+//   four(block, n)   its n-th four numbers, neither scaled nor moved. Formats of 32 numbers have `bytes(block, n)` for it,
+//                    which gives them as signed bytes of a word
 //   factors(b, part) what the numbers of a part are multiplied with, and what is added to them then
 @group(0) @binding(0) var<storage, read> w: array<vec4<u32>>;
 @group(0) @binding(1) var<storage, read> scales: array<u32>;
