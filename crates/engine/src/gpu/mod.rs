@@ -5,6 +5,7 @@ mod device_info;
 mod device_mode;
 mod kernel;
 mod profile;
+mod weight_plane;
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
@@ -17,6 +18,7 @@ pub(crate) use kernel::submit;
 pub(crate) use kernel::{BufferAccess, Kernel, KernelSource};
 
 pub(crate) use profile::DispatchTimes;
+pub(crate) use weight_plane::{PlaneUnit, TEXTURE_ROW, WeightPlane, WeightStorage};
 
 use super::error::EngineError;
 
@@ -30,6 +32,8 @@ pub(crate) struct Gpu {
     pub(crate) info: DeviceInfo,
     /// The most bytes that one binding may span.
     pub(crate) binding_max: u64,
+    /// The most texels that a texture may have in a row, and in a column.
+    texture_side_max: u32,
     /// The largest subgroup that the device may choose for a kernel.
     pub(crate) subgroup_max: u32,
     pub(crate) mode: DeviceMode,
@@ -90,6 +94,7 @@ impl Gpu {
             queue,
             info,
             binding_max,
+            texture_side_max: limits.max_texture_dimension_2d,
             subgroup_max,
             mode,
             memory,
@@ -242,6 +247,13 @@ pub(crate) fn shared_as(mode: DeviceMode) -> Arc<Gpu> {
 pub(crate) fn shared_binding(most: u64) -> Gpu {
     let gpu = shared();
     Gpu { binding_max: most, ..gpu.altered(gpu.mode, gpu.checks) }
+}
+
+/// The tests' device, as a software driver is whose textures are too small for weights.
+#[cfg(test)]
+pub(crate) fn shared_small_textures() -> Gpu {
+    let gpu = shared();
+    Gpu { texture_side_max: 2048, ..gpu.altered(DeviceMode::SoftwareByLanes, gpu.checks) }
 }
 
 /// Runs a test with the kernels of each [`ReductionStrategy`], with and without checks in the shaders.

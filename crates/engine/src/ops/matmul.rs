@@ -49,9 +49,8 @@ pub(super) fn bind_weights(
         (_, ActivationFormat::F32) => (&x.floats, None),
         (None, ActivationFormat::Int8) => unreachable!("rows that meet blocks are of whole blocks"),
     };
-    let first = [&part.numbers, &part.scales, input, y];
-    let buffers: Vec<_> = first.into_iter().chain(more.iter().copied()).chain(scales).collect();
-    kernels.for_tokens(1).kernel.bind(gpu, &buffers)
+    let buffers: Vec<_> = [input, y].into_iter().chain(more.iter().copied()).chain(scales).collect();
+    kernels.for_tokens(1).kernel.bind_weights(gpu, part.planes(), &buffers)
 }
 
 impl Matmul {
@@ -109,10 +108,11 @@ impl BoundMatmul {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::gpu::{in_every_mode, submit};
+    use crate::gpu::{DeviceMode, in_every_mode, shared_as, shared_small_textures, submit};
     use crate::ops::matmul_kernels::activations;
     use crate::ops::testing::{close, numbers, read_int8, rows_with};
     use crate::repack::number_bytes;
+    use crate::weights::has_blocks;
     use std::cell::RefCell;
     use stint_gguf::Gguf;
     use stint_gguf::Tensor;
@@ -244,6 +244,31 @@ mod tests {
             let case =
                 |tokens| Multiplication::new(kind, Shape { columns, rows: 33, tokens }, Some(split), false);
             check(kind, &[1, 5, 17].map(case));
+        }
+    }
+
+    #[test]
+    fn a_matrix_of_several_uploads_and_rows_that_are_longer_than_those_of_textures_are_multiplied() {
+        for (kind, columns, rows) in [
+            (TensorType::Q8_0, 1280, 1001),
+            (TensorType::Q4K, 1280, 2050),
+            (TensorType::Q8_0, 16_416, 5),
+            (TensorType::Q6K, 33_024, 3),
+        ] {
+            check(kind, &[Multiplication::new(kind, Shape { columns, rows, tokens: 2 }, None, false)]);
+        }
+    }
+
+    #[test]
+    fn weights_have_the_same_bits_in_textures_as_in_buffers() {
+        let (textures, buffers) = (shared_as(DeviceMode::SoftwareByLanes), shared_small_textures());
+        for kind in TensorType::ALL.into_iter().filter(|kind| has_blocks(*kind)) {
+            for (tokens, split) in [(1, None), (5, Some(64))] {
+                let case =
+                    Multiplication::new(kind, Shape { columns: 1280, rows: 130, tokens }, split, false);
+                let [one, other] = [&textures, &buffers].map(|gpu| case.run(gpu, &Matmul::new(gpu), kind));
+                assert_eq!(one, other, "{kind:?}, {tokens} tokens");
+            }
         }
     }
 

@@ -3,10 +3,10 @@
 //! order, so that a result's bits do not tell which of them ran.
 
 use crate::gpu::{ActivationFormat, BufferAccess, Gpu, Kernel, KernelSource, ReductionStrategy, WORKGROUP};
-use crate::weights::interleaved_rows;
+use crate::weights::{has_blocks, interleaved_rows, weight_storage};
 use stint_gguf::TensorType;
 
-use super::formats::{has_blocks, shader};
+use super::formats::{plane_access, shader};
 
 /// What is multiplied with what: the part of the shaders in which plain matrices and those of experts differ.
 pub(super) struct MatmulPlaces {
@@ -144,8 +144,9 @@ impl KernelMaker<'_> {
             ActivationFormat::F32 => &[],
             ActivationFormat::Int8 => &[Read],
         };
-        let bindings = [&[Read, Read, Read, Write], self.places.more, scales].concat();
-        let wgsl = shader(self.kind, &parts.join("\n"));
+        let storage = weight_storage(self.gpu, self.kind);
+        let bindings = [&plane_access(storage), &[Read, Write], self.places.more, scales].concat();
+        let wgsl = shader(storage, self.kind, &parts.join("\n"));
         let constants = [self.constants, own].concat();
         let immediates = self.places.immediates;
         Kernel::new(
@@ -243,7 +244,7 @@ fn int8_tile_text(share: &WorkShare, scales: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::gpu::in_every_mode;
+    use crate::gpu::{WeightStorage, in_every_mode};
     use wgpu::naga;
 
     /// Bytes of workgroup memory that a kernel takes.
@@ -270,13 +271,14 @@ mod tests {
         for kind in TensorType::ALL {
             let (add, teams) = (("ADD", 0.0), ("TEAMS", f64::from(TEAMS_MAX)));
             let floats = [include_str!("matmul_sums.wgsl"), include_str!("matmul_tile.wgsl")].join("\n");
-            let mut sizes = vec![workgroup_bytes(&shader(kind, &floats), &[add, ("STRANDS", 32.0)])];
+            let shader = |text: &str| shader(WeightStorage::Buffers, kind, text);
+            let mut sizes = vec![workgroup_bytes(&shader(&floats), &[add, ("STRANDS", 32.0)])];
             if has_blocks(kind) {
                 let few = |share| int8_few_text(share, int8_rows(kind, share), places, scales);
                 sizes.extend([
-                    workgroup_bytes(&shader(kind, &int8_tile_text(&INT8_TILE, scales)), &[add]),
-                    workgroup_bytes(&shader(kind, &few(&INT8_EIGHT)), &[add, teams]),
-                    workgroup_bytes(&shader(kind, &few(&INT8_FEW[1])), &[add, teams]),
+                    workgroup_bytes(&shader(&int8_tile_text(&INT8_TILE, scales)), &[add]),
+                    workgroup_bytes(&shader(&few(&INT8_EIGHT)), &[add, teams]),
+                    workgroup_bytes(&shader(&few(&INT8_FEW[1])), &[add, teams]),
                 ]);
             }
             assert!(sizes.iter().all(|bytes| (1..=16 << 10).contains(bytes)), "{kind:?}: {sizes:?} bytes");
