@@ -15,12 +15,12 @@ import argparse
 import json
 import pathlib
 import subprocess
-import sys
 
 import measure
 import report
 
 SHAPES = {"0.6b-q8_0": "0.6b:Q8_0:28", "0.6b-q4_k": "0.6b:Q4_K:28"}
+SIZES = {"decode": "1,4,8,32", "prefill": "96,512", "step": "16,2048,8192"}
 GPU_SHAPES = {"8b-q8_0": "8b:Q8_0:36", "8b-q4_k": "8b:Q4_K:36"}
 GPU_SIZES = {"decode": "1,2,4,8,16,32", "prefill": "96,512,2048", "step": "128,2048,8192"}
 
@@ -28,21 +28,24 @@ GPU_SIZES = {"decode": "1,2,4,8,16,32", "prefill": "96,512,2048", "step": "128,2
 def arguments():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("files", nargs="*", type=pathlib.Path)
-    parser.add_argument("--grain", choices=["lanes", "cooperative"])
+    parser.add_argument("--grain", choices=["lanes", "cooperative", "cooperative-f32"])
     parser.add_argument("--kv", choices=["f16", "f32"], default="f16")
     parser.add_argument("--cut", type=int, default=4, help="layers of the model that reads 2,048 tokens")
     parser.add_argument("--vulkan", type=pathlib.Path, help="llama.cpp's libraries for GPUs")
-    parser.add_argument("--decode", default="1,4,8,32")
-    parser.add_argument("--prefill", default="96,512")
-    parser.add_argument("--step", default="16,2048,8192")
+    parser.add_argument("--decode", help="sequences that decode together, 1,4,8 for instance")
+    parser.add_argument("--prefill", help="tokens of prompts")
+    parser.add_argument("--step", help="positions of single steps")
     parser.add_argument("--only", nargs="+", default=["decode", "prefill", "step", "beside"])
     parser.add_argument("--models", type=pathlib.Path, default=pathlib.Path(".cache/models"))
     parser.add_argument("--out", type=pathlib.Path, default=pathlib.Path("load-tests/results"))
     parser.add_argument("--binary", help="the benchmark's program, where it is built already")
     parser.add_argument("--note", default="", help="a sentence about the machine, for the head of the table")
-    if "--vulkan" in sys.argv:
-        parser.set_defaults(**GPU_SIZES)
-    return parser.parse_args()
+    given = parser.parse_args()
+    if given.vulkan and not any(given.vulkan.glob("libggml-vulkan*")):
+        parser.error(f"{given.vulkan} has not llama.cpp's libraries for Vulkan")
+    for name, sizes in (GPU_SIZES if given.vulkan else SIZES).items():
+        setattr(given, name, sizes if getattr(given, name) is None else getattr(given, name))
+    return given
 
 
 def wanted(given, name):

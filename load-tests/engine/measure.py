@@ -19,7 +19,7 @@ def built():
 
 def lines(command, more):
     """What a program printed, line by line. A software driver does all on the thread that asks."""
-    out = subprocess.run([str(word) for word in command], check=True, capture_output=True, text=True,
+    out = subprocess.run([str(word) for word in command], check=True, stdout=subprocess.PIPE, text=True,
                          env={**os.environ, "LP_NUM_THREADS": "0", **more}).stdout
     return [json.loads(line) for line in out.splitlines() if line.startswith("{")]
 

@@ -9,6 +9,7 @@ import time
 
 DECODED = 64  # tokens that each sequence decodes
 CHUNK = 512  # tokens of a prompt that are read at once
+GPU = 1  # `GGML_BACKEND_DEVICE_TYPE_GPU`
 
 # Parameters are handed over by value: their first members as llama.h has them, and room for all that may follow.
 ROOM = ("more", ctypes.c_byte * 512)
@@ -31,7 +32,10 @@ class Batch(ctypes.Structure):
 def library(folder):
     """llama.cpp, with the functions that are used here and the devices that it finds."""
     def load(pattern):
-        return ctypes.CDLL(str(next(folder.glob(pattern))), mode=ctypes.RTLD_GLOBAL)
+        path = next(folder.glob(pattern), None)
+        if path is None:
+            sys.exit(f"{folder} has no {pattern}: it wants what npm's @node-llama-cpp/linux-x64-vulkan has in bins/linux-x64-vulkan")
+        return ctypes.CDLL(str(path), mode=ctypes.RTLD_GLOBAL)
 
     load("libggml-base.so")
     ggml, llama = load("libggml.vulkan*.so"), load("libllama.vulkan*.so")
@@ -39,6 +43,9 @@ def library(folder):
     llama.llama_log_set(llama.silent, None)
     ggml.ggml_backend_load_all_from_path.argtypes = [ctypes.c_char_p]
     ggml.ggml_backend_load_all_from_path(str(folder).encode())
+    ggml.ggml_backend_dev_by_type.restype = ctypes.c_void_p
+    if not ggml.ggml_backend_dev_by_type(GPU):
+        sys.exit("llama.cpp finds no GPU by Vulkan")
     pointer, number = ctypes.c_void_p, ctypes.c_int32
     for name, result, arguments in [
         ("llama_model_default_params", ModelParams, []), ("llama_context_default_params", ContextParams, []),
@@ -69,6 +76,8 @@ class Runner:
         params = self.llama.llama_context_default_params()
         params.n_ctx, params.n_batch, params.n_ubatch, params.n_seq_max = tokens, CHUNK, CHUNK, sequences
         self.context = self.llama.llama_init_from_model(self.model, params)
+        if not self.context:
+            sys.exit(f"llama.cpp has no room for {sequences} sequences of {tokens // sequences} tokens")
 
     def close(self):
         self.llama.llama_free(self.context)

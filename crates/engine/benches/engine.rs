@@ -1,8 +1,10 @@
 //! Measures the local engine on one file. Prints one JSON object a line; `load-tests/engine` makes a table of them.
 //!
 //! `cargo bench -p stint-engine --bench engine -- MODEL.gguf --decode 1,8 --prefill 96,512 --step 16,2048`
-//! measures those; `--beside` waits beside a long prompt, `--questions` short questions with longer answers; `--grain` forces
-//! `cooperative` or `lanes`, `--kv` is `f16` or `f32`. `--make 0.6b:Q8_0:28 MODEL.gguf` writes a random model of that shape,
+//! measures those; `--beside` waits beside a long prompt, `--questions` short questions with longer answers; `--kernels 128,8192`
+//! tells how long each kernel takes at those positions, by the device's clock. `--decoded` is how many tokens are decoded, `--sampled`
+//! draws them as Qwen3 wants it, `--prefill-chunk` is how many tokens of a prompt are read at once. `--grain` forces `cooperative`,
+//! `cooperative-f32` or `lanes`, `--kv` is `f16` or `f32`. `--make 0.6b:Q8_0:28 MODEL.gguf` writes a random model of that shape,
 //! format and number of layers instead. Without a file a small random model is measured.
 
 #![expect(clippy::print_stdout, reason = "printing is what it is for")]
@@ -23,7 +25,7 @@ use stint_gguf::{Gguf, TensorType};
 
 type Outcome<T> = Result<T, Box<dyn Error>>;
 
-/// Tokens that each sequence decodes where decoding is timed, unless it is said.
+/// Tokens that each sequence decodes where decoding is timed, unless the command line says how many.
 const DECODED: u32 = 16;
 
 /// Steps at one position are repeated for so long, so that a clock of hundredths of a second does.
@@ -40,7 +42,7 @@ struct Plan {
     prefill: Vec<u32>,
     step: Vec<u32>,
     kernels: Vec<u32>,
-    /// Rows that are read at once; as many as an engine reads by itself without.
+    /// Tokens of a prompt that are read at once; without it as many as the device suits.
     prefill_chunk: Option<u32>,
     decoded: Option<u32>,
     /// As Qwen3 wants it, instead of the likeliest token always.
@@ -62,6 +64,7 @@ impl Plan {
                 "--grain" => {
                     plan.grain = Some(match value()?.as_str() {
                         "cooperative" => Grain::Cooperative,
+                        "cooperative-f32" => Grain::CooperativeFloats,
                         "lanes" => Grain::PerLane,
                         other => return Err(format!("no grain is called {other}").into()),
                     });
@@ -269,12 +272,14 @@ fn decode(engine: &Engine, device: &DeviceUse, plan: &Plan, sequences: u32) -> O
     Ok(())
 }
 
-/// How long the kernels of a step of one row take at these positions, and those of one that reads as many rows.
+/// How long the kernels of steps of one row, of 8 and of 512 take that end at these positions.
 fn kernels(gguf: &Gguf, plan: &Plan) -> Outcome<()> {
     let context = plan.kernels.iter().max().map_or(16, |most| most + 16);
     let probe = StepProbe::open(gguf, context, plan.kv_format, plan.grain)?;
     for &position in &plan.kernels {
-        for rows in [1, 8.min(position + 1), 512.min(position + 1)] {
+        let mut sizes = [1, 8, 512].map(|rows| rows.min(position + 1)).to_vec();
+        sizes.dedup();
+        for rows in sizes {
             // The first time a driver compiles.
             probe.kernels(position, rows)?;
             for (name, count, seconds) in probe.kernels(position, rows)? {

@@ -4,8 +4,8 @@ use stint_gguf::Gguf;
 
 use super::error::EngineError;
 use super::facts::describe;
-use super::forward::EngineCapacity;
-use super::gpu::{DeviceKind, Gpu};
+use super::forward::{EngineCapacity, rows_fit};
+use super::gpu::Gpu;
 use super::handle::Settings;
 use super::memory_needs::{MemoryNeeds, MemoryRoom};
 use super::ops::BLOCK;
@@ -77,9 +77,18 @@ const CHUNK_GPU: u32 = 512;
 /// A software driver gains nothing from more.
 const CHUNK_SOFTWARE: u32 = 128;
 
+/// As much of a prompt as suits the device, and as it can bind.
+fn suitable_chunk(gpu: &Gpu, shape: &ModelShape, sequences: u32) -> u32 {
+    let fits = |chunk: &u32| rows_fit(gpu, shape, chunk.saturating_add(sequences));
+    let most = if gpu.mode.is_software() { CHUNK_SOFTWARE } else { CHUNK_GPU };
+    let mut fitting = std::iter::successors(Some(most), |chunk| Some(chunk / 2))
+        .take_while(|chunk| *chunk > CHUNK_SOFTWARE);
+    fitting.find(fits).unwrap_or(CHUNK_SOFTWARE)
+}
+
 /// Refuses a model that is too large for a software driver.
 fn check_software(gpu: &Gpu, weights: u64, settings: &Settings) -> Result<(), EngineError> {
-    let limit = settings.cpu_weights_max.filter(|_| gpu.info.kind == DeviceKind::Cpu);
+    let limit = settings.cpu_weights_max.filter(|_| gpu.mode.is_software());
     let Some(weights_max) = limit else { return Ok(()) };
     if weights <= weights_max {
         return Ok(());
@@ -106,7 +115,7 @@ fn fit(
 /// What the settings ask for, checked against the model and the device.
 fn capacity(gpu: &Gpu, shape: &ModelShape, settings: &Settings) -> Result<EngineCapacity, EngineError> {
     let refuse = |what: String| Err(EngineError::Settings(what));
-    let chunk = settings.prefill_chunk.unwrap_or(if gpu.is_software { CHUNK_SOFTWARE } else { CHUNK_GPU });
+    let chunk = settings.prefill_chunk.unwrap_or_else(|| suitable_chunk(gpu, shape, settings.sequences));
     if settings.sequences == 0 || chunk == 0 {
         return refuse("`sequences` and `prefill_chunk` must be at least 1".into());
     }

@@ -22,8 +22,8 @@
 //! Several models share a device in an [`EnginePool`]. Each is loaded at the start or when it is first needed, and let go when it is
 //! idle; what they take is counted before.
 //!
-//! Weights keep the bits that they are stored with and are unpacked in the kernels; activations are f32, and the cache is
-//! f16 unless the settings say f32. A result does not depend on what else runs: every kernel
+//! Weights keep the bits that they are stored with and are unpacked in the kernels. Activations are f32; on GPUs they
+//! meet weights of blocks in bytes. The cache is f16 unless the settings say f32. A result does not depend on what else runs: every kernel
 //! reduces in an order that depends on its own row alone.
 
 mod block_pool;

@@ -10,19 +10,21 @@ use stint_gguf::Gguf;
 
 use super::error::EngineError;
 use super::forward::{BatchRow, EngineCapacity, EngineModel, ForwardBatch};
-use super::gpu::{ActivationFormat, DeviceCounts, Gpu, ReductionStrategy};
+use super::gpu::{DeviceCounts, DeviceMode, Gpu};
 use super::handle::{Engine, Settings};
 use super::kv_format::KvFormat;
 use super::ops::{BLOCK, BandwidthKernel, SamplingParams, slot_words};
 use super::phases::{PhaseBudgets, PhaseMachine};
 use super::shape::ModelShape;
 
-/// How a device likes a sum to be shared out.
+/// Whose kernels run, whatever the device.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Grain {
-    /// Among threads that meet at barriers: for GPUs.
+    /// A GPU's: threads meet at barriers, and bytes are multiplied.
     Cooperative,
-    /// Not at all: for software drivers.
+    /// The same with floats.
+    CooperativeFloats,
+    /// A software driver's: a lane does its own sum.
     PerLane,
 }
 
@@ -38,16 +40,13 @@ impl DeviceUse {
     }
 }
 
-/// The best device there is, told to work in this grain, where one is named. The cooperative one is a GPU's, whatever it is.
+/// The best device there is, told to work in this grain, where one is named.
 fn open_gpu(grain: Option<Grain>) -> Result<Gpu, EngineError> {
     let mut gpu = Gpu::open(None, true)?;
     match grain {
-        Some(Grain::Cooperative) => {
-            gpu.reduction = ReductionStrategy::Cooperative;
-            gpu.is_software = false;
-            gpu.activations = ActivationFormat::Int8;
-        }
-        Some(Grain::PerLane) => gpu.reduction = ReductionStrategy::PerLane,
+        Some(Grain::Cooperative) => gpu.mode = DeviceMode::Gpu,
+        Some(Grain::CooperativeFloats) => gpu.mode = DeviceMode::GpuFloats,
+        Some(Grain::PerLane) => gpu.mode = DeviceMode::SoftwareByLanes,
         None => {}
     }
     Ok(gpu)

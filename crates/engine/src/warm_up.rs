@@ -35,7 +35,8 @@ pub(crate) fn warm_up(model: &EngineModel, capacity: EngineCapacity) -> Result<D
     model.begin(&several);
     model.draw(several.picks.len(), &DrawOptions { masks: &[mask], ..DrawOptions::default() })?;
     for rows in model.rows_many().iter().filter(|rows| **rows <= capacity.rows) {
-        model.step(&ForwardBatch { rows: vec![row(0); *rows as usize], picks: Vec::new() }, &[])?;
+        let picks = (0..(*rows).min(capacity.slots)).collect();
+        model.step(&ForwardBatch { rows: vec![row(0); *rows as usize], picks }, &[])?;
     }
     let single = ForwardBatch { rows: vec![row(0)], picks: vec![0] };
     model.step(&single, &[])?;

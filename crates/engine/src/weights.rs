@@ -7,19 +7,26 @@
 use stint_gguf::{Gguf, Tensor, TensorType};
 
 use super::error::EngineError;
-use super::gpu::{Gpu, ReductionStrategy};
+use super::gpu::{Gpu, PlaneUnit, ReductionStrategy, WeightPlane, WeightStorage};
 use super::repack::{number_bytes, repack, scale_bytes};
 
-/// Some rows of a matrix, in one buffer.
+/// Some rows of a matrix, in one buffer or texture for each plane.
 pub(crate) struct MatrixPart {
     pub(crate) kind: TensorType,
     /// The first of its rows, counted in the whole matrix.
     pub(crate) first: u32,
     pub(crate) rows: u32,
     /// The numbers, without what they are scaled with.
-    pub(crate) numbers: wgpu::Buffer,
+    numbers: WeightPlane,
     /// Scales, minimums and further bits; of floats, nothing.
-    pub(crate) scales: wgpu::Buffer,
+    scales: WeightPlane,
+}
+
+impl MatrixPart {
+    /// Its planes, as kernels bind them.
+    pub(crate) fn planes(&self) -> [&WeightPlane; 2] {
+        [&self.numbers, &self.scales]
+    }
 }
 
 /// A matrix of `rows` rows of `columns` numbers.
@@ -44,8 +51,17 @@ const REPACKED_MAX: usize = 1 << 20;
 /// So many rows lie interleaved, block by block, for the kernel that works by lanes: what its subgroup of eight lanes reads at once
 /// lies together. Other kernels read along a row.
 pub(crate) fn interleaved_rows(grain: ReductionStrategy, kind: TensorType) -> u32 {
-    let by_lanes = grain == ReductionStrategy::PerLane && kind.block_numbers() >= 32;
-    if by_lanes { 32 } else { 1 }
+    if grain == ReductionStrategy::PerLane && has_blocks(kind) { 32 } else { 1 }
+}
+
+/// Where weights of this kind lie.
+pub(crate) fn weight_storage(gpu: &Gpu, kind: TensorType) -> WeightStorage {
+    if has_blocks(kind) { gpu.block_storage() } else { WeightStorage::Buffers }
+}
+
+/// Whether its rows are of whole blocks of 32 numbers, as the kernel that works by lanes wants them.
+pub(crate) fn has_blocks(kind: TensorType) -> bool {
+    kind.block_numbers() >= 32
 }
 
 /// Rows `first..first + rows` of tensor `tensor`.
@@ -161,17 +177,16 @@ impl WeightMatrix {
         tensors: &[Tensor<'_>],
     ) -> Result<(), EngineError> {
         let (rows, columns) = (total_rows(pieces), self.columns as usize);
-        let plane = |label, row: usize| PlaneUpload {
-            buffer: gpu.buffer(label, (rows * row) as u64),
-            at: 0,
-            rest: Vec::new(),
+        let storage = weight_storage(gpu, kind);
+        let plane = |label, unit, row: usize| {
+            PlaneUpload::new(WeightPlane::new(gpu, label, storage, unit, (rows * row) as u64))
         };
         let mut upload = WeightUpload {
             gpu,
-            numbers: plane("weights", number_bytes(kind, columns)),
-            scales: plane("scales", scale_bytes(kind, columns)),
+            numbers: plane("weights", PlaneUnit::Vector, number_bytes(kind, columns)),
+            scales: plane("scales", PlaneUnit::Word, scale_bytes(kind, columns)),
             kind,
-            group: interleaved_rows(gpu.reduction, kind) as usize,
+            group: interleaved_rows(gpu.mode.reduction(), kind) as usize,
             row: kind.row_bytes(columns).unwrap_or(0).max(1),
             waiting: Vec::new(),
             staged: 0,
@@ -182,7 +197,7 @@ impl WeightMatrix {
         upload.flush();
         let (numbers, scales) = (upload.numbers.finish(gpu), upload.scales.finish(gpu));
         let rows = u32::try_from(rows).unwrap_or(u32::MAX);
-        self.bytes += numbers.size() + scales.size();
+        self.bytes += numbers.bytes() + scales.bytes();
         self.parts.push(MatrixPart { kind, first: self.rows, rows, numbers, scales });
         self.rows += rows;
         // Without it the copies of all small matrices would wait for the first step, as large as the model.
@@ -247,15 +262,19 @@ impl WeightUpload<'_> {
     }
 }
 
-/// A buffer that is filled from its beginning on.
+/// A plane that is filled from its beginning on.
 struct PlaneUpload {
-    buffer: wgpu::Buffer,
+    plane: WeightPlane,
     at: u64,
-    /// What does not make a whole word yet.
+    /// What is too little to be written yet.
     rest: Vec<u8>,
 }
 
 impl PlaneUpload {
+    fn new(plane: WeightPlane) -> Self {
+        Self { plane, at: 0, rest: Vec::new() }
+    }
+
     fn write(&mut self, gpu: &Gpu, bytes: &[u8]) {
         let joined;
         let bytes = if self.rest.is_empty() {
@@ -265,16 +284,17 @@ impl PlaneUpload {
             joined = std::mem::take(&mut self.rest);
             &joined
         };
-        let (whole, rest) = bytes.split_at(bytes.len() / 4 * 4);
-        gpu.queue.write_buffer(&self.buffer, self.at, whole);
+        let unit = self.plane.write_unit();
+        let (whole, rest) = bytes.split_at(bytes.len() / unit * unit);
+        self.plane.write(gpu, self.at, whole);
         self.at += whole.len() as u64;
         self.rest = rest.to_vec();
     }
 
-    fn finish(mut self, gpu: &Gpu) -> wgpu::Buffer {
-        let missing = self.rest.len().next_multiple_of(4) - self.rest.len();
+    fn finish(mut self, gpu: &Gpu) -> WeightPlane {
+        let missing = self.rest.len().next_multiple_of(self.plane.write_unit()) - self.rest.len();
         self.write(gpu, &vec![0; missing]);
-        self.buffer
+        self.plane
     }
 }
 

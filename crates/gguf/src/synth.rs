@@ -92,11 +92,12 @@ impl SyntheticModel {
     }
 }
 
-/// A number from a counter: `SplitMix64`.
+/// Tensors that are made at once.
 fn parallelism() -> usize {
     std::thread::available_parallelism().map_or(1, std::num::NonZero::get)
 }
 
+/// A number from a counter: `SplitMix64`.
 fn mix(state: &mut u64) -> u64 {
     *state = state.wrapping_add(0x9e37_79b9_7f4a_7c15);
     let mut z = *state;

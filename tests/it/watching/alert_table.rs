@@ -284,6 +284,30 @@ fn upstreams() -> Vec<Alert> {
                 ("stint_backend_state{instance=\"a\", model=\"m\", target=\"u\"}", "1+0x60"),
             ],
         },
+        // Of a model that is asked every few minutes most targets may be called, and none answers.
+        Alert {
+            name: "StintModelAnswersNobody",
+            expression: "sum by (instance, model) (increase(stint_attempt_failures_total{fault!~\"caller|gateway\"}[1h])) > 2 unless sum by (instance, model) (increase(stint_solution_ended_total{ended!=\"upstream\"}[1h])) > 0",
+            hold: "0m",
+            severity: Page,
+            summary: "{{ $labels.model }} has answered nobody for an hour, and failed more than twice",
+            remedy: "stint_backend_trips_total says why; stint check --connect asks each upstream once.",
+            labels: MODEL,
+            fires: &[
+                (
+                    "stint_attempt_failures_total{instance=\"a\", model=\"m\", target=\"t\", fault=\"backend\"}",
+                    "0+0x40 1 1 1 2 2 2 3 3 3 4 4 4 5+0x8",
+                ),
+                ("stint_solution_ended_total{instance=\"a\", model=\"m\", ended=\"stop\"}", "7+0x60"),
+            ],
+            quiet: &[
+                (
+                    "stint_attempt_failures_total{instance=\"a\", model=\"m\", target=\"t\", fault=\"backend\"}",
+                    "0+1x60",
+                ),
+                ("stint_solution_ended_total{instance=\"a\", model=\"m\", ended=\"stop\"}", "7+0x50 8+0x10"),
+            ],
+        },
         Alert {
             name: "StintTargetLeftAlone",
             expression: "avg_over_time(stint_backend_state[10m]) < 0.5",

@@ -59,12 +59,17 @@ pub(super) struct Activations {
     network: NetworkActivations,
 }
 
+/// Whether a device can bind what so many rows of a step compute in, and reach each.
+pub(crate) fn rows_fit(gpu: &Gpu, shape: &ModelShape, rows: u32) -> bool {
+    let widest = u64::from(rows) * widest(shape).max(u64::from(shape.qkv())) * 4;
+    let places = u64::from(rows) * u64::from(shape.networks());
+    widest <= gpu.binding_max && places <= 65_535
+}
+
 impl Activations {
     pub(super) fn new(gpu: &Gpu, shape: &ModelShape, extent: &EngineCapacity) -> Result<Self, EngineError> {
         let bytes = |columns: u32| u64::from(extent.rows) * u64::from(columns) * 4;
-        let widest = u64::from(extent.rows) * widest(shape).max(u64::from(shape.qkv())) * 4;
-        let places = u64::from(extent.rows) * u64::from(shape.networks());
-        if widest > gpu.binding_max || places > 65_535 {
+        if !rows_fit(gpu, shape, extent.rows) {
             return Err(EngineError::Settings(
                 "`prefill_chunk` is too large for this device: lower it".into(),
             ));

@@ -32,6 +32,7 @@ use layer::{Activations, Layer, LayerKernels};
 
 pub(crate) use buffers::EngineCapacity;
 pub(crate) use draw::{DrawOptions, DrawnTokens};
+pub(crate) use layer::rows_fit;
 pub(crate) use network::network_numbers;
 
 /// Logits that a text may change beside those of its own tokens.
@@ -162,6 +163,12 @@ impl EngineModel {
     #[cfg(any(test, feature = "faults"))]
     pub(crate) fn lose_device(&self) {
         self.gpu.device.destroy();
+    }
+
+    /// Kernels that were dispatched so far.
+    #[cfg(test)]
+    pub(crate) fn dispatches(&self) -> u64 {
+        self.gpu.counts.dispatches.load(Ordering::Relaxed)
     }
 
     /// Bytes of weights that one token reads.

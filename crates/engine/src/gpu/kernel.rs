@@ -3,13 +3,15 @@
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, OnceLock};
 
-use super::{DeviceCounts, DispatchTimes, Gpu};
+use super::{DeviceCounts, DispatchTimes, Gpu, PlaneUnit, WeightPlane};
 
 /// What a kernel does with one of its buffers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum BufferAccess {
     Read,
     Write,
+    /// Reads it, and it is a texture of such units.
+    ReadTexture(PlaneUnit),
 }
 
 /// What a kernel is made of. Its WGSL has one entry point, `main`, and its bindings in group 0.
@@ -66,9 +68,28 @@ impl Kernel {
 
     /// Ties buffers to the kernel's bindings, in their order. Kernels with equal bindings can share the result.
     pub(crate) fn bind(&self, gpu: &Gpu, buffers: &[&wgpu::Buffer]) -> wgpu::BindGroup {
+        self.bind_resources(gpu, buffers.iter().map(|buffer| buffer.as_entire_binding()))
+    }
+
+    /// The same, with the planes of weights before the buffers.
+    pub(crate) fn bind_weights<'a>(
+        &self,
+        gpu: &Gpu,
+        planes: [&'a WeightPlane; 2],
+        buffers: &[&'a wgpu::Buffer],
+    ) -> wgpu::BindGroup {
+        let buffers = buffers.iter().map(|buffer| buffer.as_entire_binding());
+        self.bind_resources(gpu, planes.into_iter().map(WeightPlane::binding).chain(buffers))
+    }
+
+    fn bind_resources<'a>(
+        &self,
+        gpu: &Gpu,
+        resources: impl Iterator<Item = wgpu::BindingResource<'a>>,
+    ) -> wgpu::BindGroup {
         let entries: Vec<_> = (0u32..)
-            .zip(buffers)
-            .map(|(binding, buffer)| wgpu::BindGroupEntry { binding, resource: buffer.as_entire_binding() })
+            .zip(resources)
+            .map(|(binding, resource)| wgpu::BindGroupEntry { binding, resource })
             .collect();
         gpu.device.create_bind_group(&wgpu::BindGroupDescriptor {
             label: Some(&self.label),
@@ -99,13 +120,21 @@ impl Kernel {
 }
 
 fn entry(binding: u32, access: BufferAccess) -> wgpu::BindGroupLayoutEntry {
-    let ty = wgpu::BufferBindingType::Storage { read_only: access == BufferAccess::Read };
-    wgpu::BindGroupLayoutEntry {
-        binding,
-        visibility: wgpu::ShaderStages::COMPUTE,
-        ty: wgpu::BindingType::Buffer { ty, has_dynamic_offset: false, min_binding_size: None },
-        count: None,
-    }
+    let buffer = |read_only| wgpu::BindingType::Buffer {
+        ty: wgpu::BufferBindingType::Storage { read_only },
+        has_dynamic_offset: false,
+        min_binding_size: None,
+    };
+    let ty = match access {
+        BufferAccess::Read => buffer(true),
+        BufferAccess::Write => buffer(false),
+        BufferAccess::ReadTexture(unit) => wgpu::BindingType::StorageTexture {
+            access: wgpu::StorageTextureAccess::ReadOnly,
+            format: unit.format(),
+            view_dimension: wgpu::TextureViewDimension::D2,
+        },
+    };
+    wgpu::BindGroupLayoutEntry { binding, visibility: wgpu::ShaderStages::COMPUTE, ty, count: None }
 }
 
 fn module(gpu: &Gpu, source: &KernelSource<'_>) -> wgpu::ShaderModule {

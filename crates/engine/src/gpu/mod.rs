@@ -2,41 +2,25 @@
 
 mod adapter;
 mod device_info;
+mod device_mode;
 mod kernel;
 mod profile;
+mod weight_plane;
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::Duration;
 
 pub use device_info::{DeviceInfo, DeviceKind};
+pub(crate) use device_mode::{ActivationFormat, DeviceMode, ReductionStrategy};
 #[cfg(test)]
 pub(crate) use kernel::submit;
 pub(crate) use kernel::{BufferAccess, Kernel, KernelSource};
 
 pub(crate) use profile::DispatchTimes;
+pub(crate) use weight_plane::{PlaneUnit, TEXTURE_ROW, WeightPlane, WeightStorage};
 
 use super::error::EngineError;
-
-/// How a device likes a sum to be shared out. It decides between kernels, and so over a result's last bits.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum ReductionStrategy {
-    /// Among the lanes of a subgroup or the threads of a workgroup, which meet at barriers: for GPUs.
-    Cooperative,
-    /// Not at all: a lane does its own sum. For software drivers, where a barrier stops and restarts every
-    /// thread, and a reduction goes through the lanes one by one. Asks for subgroups of 8 lanes or more.
-    PerLane,
-}
-
-/// What activations are multiplied as.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum ActivationFormat {
-    /// As they are computed: the reference.
-    F32,
-    /// In bytes, 32 numbers with a scale in common: a GPU multiplies four of them at once, and reads a quarter. Weights of four to
-    /// eight bits are as coarse.
-    Int8,
-}
 
 /// How long a submission may take while a model is loaded. Steps have limits of their own.
 pub(crate) const DEVICE_TIMEOUT: Duration = Duration::from_secs(120);
@@ -48,19 +32,17 @@ pub(crate) struct Gpu {
     pub(crate) info: DeviceInfo,
     /// The most bytes that one binding may span.
     pub(crate) binding_max: u64,
+    /// The most texels that a texture may have in a row, and in a column.
+    texture_side_max: u32,
     /// The largest subgroup that the device may choose for a kernel.
     pub(crate) subgroup_max: u32,
-    pub(crate) reduction: ReductionStrategy,
-    /// Whether its kernels run on a processor: reading costs as much as computing there wherever a number lies, and a barrier more.
-    pub(crate) is_software: bool,
-    /// What activations are when they meet weights of whole blocks.
-    pub(crate) activations: ActivationFormat,
+    pub(crate) mode: DeviceMode,
     /// Bytes of its memory that a model may take, as far as its driver tells.
     pub(crate) memory: Option<u64>,
     /// Whether shaders check where they read and write.
     checks: bool,
     pub(crate) counts: Arc<DeviceCounts>,
-    /// Set while a step is timed dispatch by dispatch.
+    /// Set once a step was timed dispatch by dispatch: for the benchmark.
     pub(crate) times: Arc<OnceLock<DispatchTimes>>,
     fault: Arc<Mutex<Option<EngineError>>>,
 }
@@ -104,20 +86,17 @@ impl Gpu {
         record_faults(&device, &fault);
         let subgroups = adapter.get_info();
         let subgroup_max = subgroups.subgroup_max_size.max(4);
-        let is_software = info.kind == DeviceKind::Cpu;
-        let by_lanes = is_software && subgroups.subgroup_min_size >= 8;
-        let grain = if by_lanes { ReductionStrategy::PerLane } else { ReductionStrategy::Cooperative };
-        let memory = adapter::memory(&adapter).filter(|_| !is_software);
+        let mode = DeviceMode::of(info.kind == DeviceKind::Cpu, subgroups.subgroup_min_size);
+        let memory = adapter::memory(&adapter).filter(|_| !mode.is_software());
         let binding_max = limits.max_storage_buffer_binding_size.min(limits.max_buffer_size);
         Ok(Self {
             device,
             queue,
             info,
             binding_max,
+            texture_side_max: limits.max_texture_dimension_2d,
             subgroup_max,
-            reduction: grain,
-            is_software,
-            activations: if is_software { ActivationFormat::F32 } else { ActivationFormat::Int8 },
+            mode,
             memory,
             // Tests run with them, so that reading out of bounds is seen and not luck. Released, they would cost up to half
             // the speed of the matrix kernels.
@@ -247,69 +226,52 @@ fn record_faults(device: &wgpu::Device, fault: &Arc<Mutex<Option<EngineError>>>)
 
 #[cfg(test)]
 impl Gpu {
-    /// The same device, told to work in another grain than its own, as GPUs or software drivers do, and whether to check.
-    fn altered(&self, reduction: ReductionStrategy, checks: bool) -> Gpu {
+    /// The same device, told to be of another kind than its own, and whether to check.
+    fn altered(&self, mode: DeviceMode, checks: bool) -> Gpu {
         let (device, queue, info) = (self.device.clone(), self.queue.clone(), self.info.clone());
         let (fault, counts, times) =
             (Arc::clone(&self.fault), Arc::clone(&self.counts), Arc::clone(&self.times));
-        let is_software = reduction == ReductionStrategy::PerLane;
-        let activations = if is_software { ActivationFormat::F32 } else { ActivationFormat::Int8 };
-        Gpu {
-            device,
-            queue,
-            info,
-            reduction,
-            is_software,
-            activations,
-            checks,
-            counts,
-            times,
-            fault,
-            ..*self
-        }
+        Gpu { device, queue, info, mode, checks, counts, times, fault, ..*self }
     }
 }
 
-/// The tests' device, told to work in another grain than its own.
+/// The tests' device, told to be of another kind than its own.
 #[cfg(test)]
-pub(crate) fn shared_as(grain: ReductionStrategy) -> Arc<Gpu> {
+pub(crate) fn shared_as(mode: DeviceMode) -> Arc<Gpu> {
     let gpu = shared();
-    Arc::new(gpu.altered(grain, gpu.checks))
+    Arc::new(gpu.altered(mode, gpu.checks))
 }
 
 /// The tests' device, told that one binding may span no more than so many bytes.
 #[cfg(test)]
 pub(crate) fn shared_binding(most: u64) -> Gpu {
     let gpu = shared();
-    Gpu { binding_max: most, ..gpu.altered(gpu.reduction, gpu.checks) }
+    Gpu { binding_max: most, ..gpu.altered(gpu.mode, gpu.checks) }
 }
 
-/// Runs a test in each grain, with and without checks in the shaders.
+/// The tests' device, as a software driver is whose textures are too small for weights.
+#[cfg(test)]
+pub(crate) fn shared_small_textures() -> Gpu {
+    let gpu = shared();
+    Gpu { texture_side_max: 2048, ..gpu.altered(DeviceMode::SoftwareByLanes, gpu.checks) }
+}
+
+/// Runs a test with the kernels of each [`ReductionStrategy`], with and without checks in the shaders.
+#[cfg(test)]
+pub(crate) fn in_every_grain(test: impl Fn(&Gpu)) {
+    for mode in [DeviceMode::Gpu, DeviceMode::SoftwareByLanes] {
+        test(&shared().altered(mode, true));
+        test(&shared().altered(mode, false));
+    }
+}
+
+/// The same, and with those of the two kinds of devices that are found least: for kernels that differ there.
 #[cfg(test)]
 pub(crate) fn in_every_mode(test: impl Fn(&Gpu)) {
-    for grain in [ReductionStrategy::Cooperative, ReductionStrategy::PerLane] {
-        for checks in [true, false] {
-            test(&shared().altered(grain, checks));
-        }
+    in_every_grain(&test);
+    for mode in [DeviceMode::GpuFloats, DeviceMode::SoftwareInTeams] {
+        test(&shared().altered(mode, true));
     }
-}
-
-/// The tests' device, as software drivers are whose subgroups are small.
-#[cfg(test)]
-pub(crate) fn shared_small_subgroups() -> Gpu {
-    let gpu = shared();
-    Gpu {
-        is_software: true,
-        activations: ActivationFormat::F32,
-        ..gpu.altered(ReductionStrategy::Cooperative, gpu.checks)
-    }
-}
-
-/// The tests' device, as a GPU is that multiplies floats.
-#[cfg(test)]
-pub(crate) fn shared_floats() -> Gpu {
-    let gpu = shared();
-    Gpu { activations: ActivationFormat::F32, ..gpu.altered(ReductionStrategy::Cooperative, gpu.checks) }
 }
 
 /// One device for all tests: several at once would only fight for the same two cores.

@@ -37,23 +37,31 @@ impl DispatchTimes {
         pass.write_timestamp(&self.queries, 0);
     }
 
-    /// Comes after each.
+    /// Comes after each. What is too many is not timed.
     pub(super) fn end(&self, pass: &mut wgpu::ComputePass<'_>, label: &str) {
         let mut labels = self.labels.lock().unwrap_or_else(PoisonError::into_inner);
-        if labels.len() < DISPATCHES_MAX as usize {
-            labels.push(label.to_owned());
-            pass.write_timestamp(&self.queries, u32::try_from(labels.len()).unwrap_or(DISPATCHES_MAX));
+        labels.push(label.to_owned());
+        if let Ok(at @ ..=DISPATCHES_MAX) = u32::try_from(labels.len()) {
+            pass.write_timestamp(&self.queries, at);
         }
     }
 
     /// Submits what was recorded, and tells the kernels' names and seconds.
+    ///
+    /// # Errors
+    /// There were more than can be timed, or the device failed.
     pub(crate) fn submit(
         &self,
         gpu: &Gpu,
         mut encoder: wgpu::CommandEncoder,
     ) -> Result<Vec<(String, f64)>, EngineError> {
         let labels = std::mem::take(&mut *self.labels.lock().unwrap_or_else(PoisonError::into_inner));
-        let count = u32::try_from(labels.len()).unwrap_or(DISPATCHES_MAX) + 1;
+        let count = u32::try_from(labels.len()).unwrap_or(u32::MAX);
+        if count > DISPATCHES_MAX {
+            let message = format!("a step of {count} dispatches cannot be timed, {DISPATCHES_MAX} can");
+            return Err(EngineError::Settings(message));
+        }
+        let count = count + 1;
         let resolved = gpu.device.create_buffer(&wgpu::BufferDescriptor {
             label: Some("dispatches"),
             size: u64::from(count) * 8,

@@ -25,7 +25,7 @@ pub(crate) fn int8_bytes(numbers: u64) -> u64 {
 
 /// Whether rows of so many numbers are had in bytes as well.
 pub(super) fn has_int8(gpu: &Gpu, columns: u32) -> bool {
-    gpu.activations == ActivationFormat::Int8 && columns.is_multiple_of(INT8_BLOCK)
+    gpu.mode.activations() == ActivationFormat::Int8 && columns.is_multiple_of(INT8_BLOCK)
 }
 
 impl ActivationRows {
@@ -91,6 +91,8 @@ mod tests {
     use crate::gpu::in_every_mode;
     use crate::ops::testing::{close_in_bytes, numbers, read_int8, rows_with};
 
+    const SIZES: [f32; 5] = [1e-4, 1.0, 1e4, 0.03, 70.0];
+
     #[test]
     fn bytes_are_within_half_a_step_of_the_numbers_and_know_their_sums() {
         for (rows, columns) in [(1, 32), (3, 96), (5, 2176)] {
@@ -99,13 +101,29 @@ mod tests {
             x[..32].fill(0.0);
             x.chunks_mut(32)
                 .enumerate()
-                .for_each(|(n, block)| block.iter_mut().for_each(|v| *v *= 10f32.powi(n as i32 % 9 - 4)));
+                .for_each(|(n, block)| block.iter_mut().for_each(|v| *v *= SIZES[n % SIZES.len()]));
             x[32 % (rows * columns) as usize] = 5.0;
             in_every_mode(|gpu| {
                 let made = rows_with(gpu, &x, columns);
-                assert_eq!(made.int8.is_some(), gpu.activations == ActivationFormat::Int8);
+                assert_eq!(made.int8.is_some(), gpu.mode.activations() == ActivationFormat::Int8);
                 if let Some(bytes) = read_int8(gpu, &made, rows, columns) {
                     close_in_bytes(&bytes, &x);
+                }
+            });
+        }
+    }
+
+    #[test]
+    fn a_block_with_a_number_that_is_none_or_infinite_stands_for_none() {
+        for bad in [f32::NAN, f32::INFINITY, f32::NEG_INFINITY] {
+            let mut x = numbers(3, 96);
+            x[37] = bad;
+            in_every_mode(|gpu| {
+                let made = rows_with(gpu, &x, 96);
+                if let Some(bytes) = read_int8(gpu, &made, 1, 96) {
+                    assert!(bytes[32..64].iter().all(|number| number.is_nan()), "{bad}");
+                    close_in_bytes(&bytes[..32], &x[..32]);
+                    close_in_bytes(&bytes[64..], &x[64..]);
                 }
             });
         }

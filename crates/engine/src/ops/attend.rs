@@ -66,7 +66,7 @@ impl Attention {
             ("TOGETHER", f64::from(sharing.div_ceil(teams))),
             ("TEAMS", f64::from(sharing.div_ceil(sharing.div_ceil(teams)))),
         ];
-        let (label, wgsl) = match gpu.reduction {
+        let (label, wgsl) = match gpu.mode.reduction() {
             ReductionStrategy::Cooperative => ("attend", include_str!("attend.wgsl")),
             ReductionStrategy::PerLane => ("attend by lanes", include_str!("attend_lanes.wgsl")),
         };
@@ -138,7 +138,7 @@ pub(super) mod testing {
 mod tests {
     use super::testing::shape;
     use super::*;
-    use crate::gpu::{in_every_mode, shared_binding, submit};
+    use crate::gpu::{in_every_grain, shared_binding, submit};
     use crate::ops::testing::{cached, close, numbers, part_values, transpose_keys};
 
     /// The obvious softmax over one slot's positions.
@@ -162,7 +162,7 @@ mod tests {
     /// In each format, by each kernel, with and without the shaders' checks.
     fn check(heads: u32, kv_heads: u32, head_dim: u32, rows: &[[u32; 4]]) {
         let shape = shape(heads, kv_heads, head_dim);
-        in_every_mode(|gpu| {
+        in_every_grain(|gpu| {
             check_by(gpu, KvFormat::F32, &shape, rows);
             check_by(gpu, KvFormat::F16, &shape, rows);
         });

@@ -1,8 +1,8 @@
 // Attention of one row over one split of the cached positions up to its own, for TOGETHER heads that share keys and
 // values: one workgroup, tiles of TILE positions, a running softmax. Scores: one position a thread; what neighbours
-// read lies together. Sums: a thread owns four numbers of the heads for every so-manieth position, and the threads'
-// shares are added up at the end. What is read was long not touched and comes from afar: several reads are under way at once, and
-// none waits for another. A row of one split is done here; the others' shares are combined by another kernel.
+// read lies together. Sums: a thread owns four numbers of the heads for every TILE / HEAD_DIM * 4-th position, and the threads'
+// shares are added up at the end. The cache was last touched a step ago, so each read takes long: several are under way at once,
+// and none waits for another. A row of one split is done here; the others' shares are combined by another kernel.
 const THREADS = TILE;
 const AHEAD = 8u;  // reads under way
 var<workgroup> query: array<vec4<f32>, 256>;   // of each head in turn, 64 at most

@@ -61,7 +61,7 @@ impl CombineSplits {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::gpu::{in_every_mode, submit};
+    use crate::gpu::{in_every_grain, submit};
     use crate::ops::attend::testing::shape;
     use crate::ops::testing::{close, numbers};
 
@@ -82,7 +82,7 @@ mod tests {
     }
 
     fn check(heads: u32, head_dim: u32, first: u32, positions: &[u32]) {
-        in_every_mode(|gpu| {
+        in_every_grain(|gpu| {
             let shape = shape(heads, heads, head_dim);
             let rows: Vec<_> = positions.iter().map(|position| [0, 0, *position, 0]).collect();
             let count = u32::try_from(rows.len()).unwrap();

@@ -1,9 +1,9 @@
 //! The embeddings of a batch's tokens, gathered from the table; the table may lie in several parts.
 
 use crate::gpu::{BufferAccess, Gpu, Kernel, KernelSource, WORKGROUP};
-use crate::weights::{MatrixPart, WeightMatrix, interleaved_rows};
+use crate::weights::{MatrixPart, WeightMatrix, interleaved_rows, weight_storage};
 
-use super::formats::shader;
+use super::formats::{plane_access, shader};
 use super::sample::SLOT_LAST;
 use super::{LAST_SAMPLED, SLOT_WORDS};
 
@@ -33,7 +33,7 @@ impl Embed {
     ) -> Self {
         let calls = table.parts.iter().map(|part| {
             let kernel = kernel(gpu, part, table.columns);
-            let group = kernel.bind(gpu, &[&part.numbers, &part.scales, rows, slots, h]);
+            let group = kernel.bind_weights(gpu, part.planes(), &[rows, slots, h]);
             EmbedDispatch { kernel, bind_group: group, first: part.first, ids: part.rows }
         });
         Self { dispatches: calls.collect(), columns: table.columns }
@@ -50,23 +50,19 @@ impl Embed {
 fn kernel(gpu: &Gpu, part: &MatrixPart, columns: u32) -> Kernel {
     let constants = [
         ("COLUMNS", f64::from(columns)),
-        ("GROUP", f64::from(interleaved_rows(gpu.reduction, part.kind))),
+        ("GROUP", f64::from(interleaved_rows(gpu.mode.reduction(), part.kind))),
         ("SLOT_WORDS", f64::from(SLOT_WORDS)),
         ("SLOT_LAST", f64::from(SLOT_LAST)),
     ];
+    let storage = weight_storage(gpu, part.kind);
+    let [numbers, scales] = plane_access(storage);
     Kernel::new(
         gpu,
         &KernelSource {
             label: "embed",
-            wgsl: &shader(part.kind, include_str!("embed.wgsl")),
+            wgsl: &shader(storage, part.kind, include_str!("embed.wgsl")),
             constants: &constants,
-            bindings: &[
-                BufferAccess::Read,
-                BufferAccess::Read,
-                BufferAccess::Read,
-                BufferAccess::Read,
-                BufferAccess::Write,
-            ],
+            bindings: &[numbers, scales, BufferAccess::Read, BufferAccess::Read, BufferAccess::Write],
             immediates: 3,
         },
     )
@@ -75,13 +71,12 @@ fn kernel(gpu: &Gpu, part: &MatrixPart, columns: u32) -> Kernel {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::gpu::{shared, submit};
+    use crate::gpu::{in_every_mode, shared_small_textures, submit};
     use crate::ops::testing::close;
     use stint_gguf::synth::{SyntheticModel, decode};
     use stint_gguf::{Gguf, TensorType};
 
     fn check(kind: TensorType, hidden: u32, binding_max: u64) {
-        let shared = shared();
         let synth = SyntheticModel {
             kind,
             hidden,
@@ -91,29 +86,29 @@ mod tests {
         };
         let gguf = Gguf::from_bytes(synth.bytes().into()).unwrap();
         let tensor = gguf.tensor("token_embd.weight").unwrap();
-        let table =
-            WeightMatrix::load_within(&shared, &gguf, &["token_embd.weight".into()], hidden, binding_max);
-        let table = table.unwrap();
-        // The second row asks for the last token of slot 1, which is 33.
-        let rows = [[0u32, 0, 0, 0], [LAST_SAMPLED, 1, 7, 0], [63, 0, 1, 0], [31, 0, 2, 0]];
-        let mut slots = vec![0u32; SLOT_WORDS as usize * 2];
-        slots[(SLOT_WORDS + SLOT_LAST) as usize] = 33;
-        let h = shared.buffer("h", u64::from(hidden) * 16);
-        let embed = Embed::new(
-            &shared,
-            &table,
-            &shared.buffer_with("rows", &rows),
-            &shared.buffer_with("slots", &slots),
-            &h,
-        );
-        submit(&shared, |pass| embed.run(pass, 4));
-        let got: Vec<f32> = shared.read(&h, hidden as usize * 4).unwrap();
         let expected = [0, 33, 63, 31]
             .into_iter()
             .flat_map(|id: usize| (0..hidden as usize).map(move |column| (id, column)));
         let numbers = decode(kind, tensor.data);
         let expected: Vec<_> = expected.map(|(id, column)| numbers[id * hidden as usize + column]).collect();
-        close(&got, &expected, 3e-7);
+        let gives = |gpu: &Gpu| close(&gather(gpu, &gguf, hidden, binding_max), &expected, 3e-7);
+        in_every_mode(gives);
+        gives(&shared_small_textures());
+    }
+
+    /// The embeddings of tokens 0, 33, 63 and 31.
+    fn gather(gpu: &Gpu, gguf: &Gguf, hidden: u32, binding_max: u64) -> Vec<f32> {
+        let names = ["token_embd.weight".to_owned()];
+        let table = WeightMatrix::load_within(gpu, gguf, &names, hidden, binding_max).unwrap();
+        // The second row asks for the last token of slot 1, which is 33.
+        let rows = [[0u32, 0, 0, 0], [LAST_SAMPLED, 1, 7, 0], [63, 0, 1, 0], [31, 0, 2, 0]];
+        let mut slots = vec![0u32; SLOT_WORDS as usize * 2];
+        slots[(SLOT_WORDS + SLOT_LAST) as usize] = 33;
+        let h = gpu.buffer("h", u64::from(hidden) * 16);
+        let (rows, slots) = (gpu.buffer_with("rows", &rows), gpu.buffer_with("slots", &slots));
+        let embed = Embed::new(gpu, &table, &rows, &slots, &h);
+        submit(gpu, |pass| embed.run(pass, 4));
+        gpu.read(&h, hidden as usize * 4).unwrap()
     }
 
     #[test]

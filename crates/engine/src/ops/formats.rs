@@ -1,11 +1,30 @@
 //! How each format of weights is read on the device: the part of a shader that differs between them.
 
+use crate::gpu::{BufferAccess, PlaneUnit, TEXTURE_ROW, WeightStorage};
+use crate::weights::has_blocks;
 use stint_gguf::TensorType;
 
-/// A shader that reads weights, made of what all formats share, the format's own part, and the rest.
-pub(super) fn shader(kind: TensorType, rest: &str) -> String {
+/// A shader that reads weights, made of where they lie, what all formats share, the format's own part, and the rest.
+pub(super) fn shader(storage: WeightStorage, kind: TensorType, rest: &str) -> String {
     let blocks = if has_blocks(kind) { include_str!("formats/blocks.wgsl") } else { "" };
-    [include_str!("formats/common.wgsl"), own(kind), blocks, rest].join("\n")
+    [&planes(storage), include_str!("formats/common.wgsl"), own(kind), blocks, rest].join("\n")
+}
+
+/// The first bindings of such a shader: numbers, and what stands beside them.
+pub(super) fn plane_access(storage: WeightStorage) -> [BufferAccess; 2] {
+    match storage {
+        WeightStorage::Buffers => [BufferAccess::Read; 2],
+        WeightStorage::Textures => [PlaneUnit::Vector, PlaneUnit::Word].map(BufferAccess::ReadTexture),
+    }
+}
+
+fn planes(storage: WeightStorage) -> String {
+    match storage {
+        WeightStorage::Buffers => include_str!("formats/buffers.wgsl").to_owned(),
+        WeightStorage::Textures => {
+            format!("const TEXTURE_ROW = {TEXTURE_ROW}u;\n{}", include_str!("formats/textures.wgsl"))
+        }
+    }
 }
 
 fn own(kind: TensorType) -> &'static str {
@@ -24,9 +43,4 @@ fn own(kind: TensorType) -> &'static str {
         TensorType::Iq4Nl => include_str!("formats/iq4_nl.wgsl"),
         TensorType::Mxfp4 => include_str!("formats/mxfp4.wgsl"),
     }
-}
-
-/// Whether its rows are of whole blocks of 32 numbers, as the kernel that works by lanes wants them.
-pub(super) fn has_blocks(kind: TensorType) -> bool {
-    kind.block_numbers() >= 32
 }

@@ -20,8 +20,5 @@ fn main(@builtin(global_invocation_id) at: vec3<u32>) {
     fours[n] = gate / (1.0 + exp(-gate)) * up;
     y[(row * blocks + b) * 8u + n] = fours[n];
   }
-  let block = quantise(fours);
-  numbers[row * 2u * blocks + b] = block.halves[0];
-  numbers[(row * 2u + 1u) * blocks + b] = block.halves[1];
-  scales[row * blocks + b] = block.scale;
+  put_block(row, b, blocks, quantise(fours));
 }

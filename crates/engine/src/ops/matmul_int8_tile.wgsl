@@ -5,7 +5,6 @@
 struct Immediates { rows: u32, tokens: u32, columns: u32, stride: u32, first: u32 }
 var<immediate> i: Immediates;
 
-const ROWS = 64u;
 const DEPTH = 2u;             // blocks
 const APART = TOKENS / EACH;  // a thread's tokens are so far from each other
 const THREADS = 16u * APART;

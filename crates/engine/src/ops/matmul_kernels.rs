@@ -3,10 +3,10 @@
 //! order, so that a result's bits do not tell which of them ran.
 
 use crate::gpu::{ActivationFormat, BufferAccess, Gpu, Kernel, KernelSource, ReductionStrategy, WORKGROUP};
-use crate::weights::interleaved_rows;
+use crate::weights::{has_blocks, interleaved_rows, weight_storage};
 use stint_gguf::TensorType;
 
-use super::formats::{has_blocks, shader};
+use super::formats::{plane_access, shader};
 
 /// What is multiplied with what: the part of the shaders in which plain matrices and those of experts differ.
 pub(super) struct MatmulPlaces {
@@ -24,7 +24,7 @@ const ROWS: u32 = 4;
 /// Blocks of a row that are read at once: as many as subgroups of most GPUs have threads, so that they are neighbours.
 const STRANDS: u32 = 32;
 
-/// The same on software drivers, whose subgroups have so many. What has fewer blocks leaves fewer threads idle there.
+/// The same on software drivers, which gain nothing from neighbours: rows of few blocks leave fewer threads idle.
 const STRANDS_SOFTWARE: u32 = 8;
 
 /// Lanes in a workgroup with [`ReductionStrategy::PerLane`]: few, since a software driver goes through the motions for idle
@@ -67,13 +67,13 @@ pub(super) struct MatmulKernels {
 
 /// What activations are multiplied as with weights of this kind.
 pub(super) fn activations(gpu: &Gpu, kind: TensorType) -> ActivationFormat {
-    if has_blocks(kind) { gpu.activations } else { ActivationFormat::F32 }
+    if has_blocks(kind) { gpu.mode.activations() } else { ActivationFormat::F32 }
 }
 
 /// The numbers of tokens, beyond two, from which on a device uses other kernels than for fewer.
 pub(super) fn tokens_many(gpu: &Gpu) -> Vec<u32> {
-    let floats = if gpu.is_software { &[][..] } else { &[FLOAT_TILE.from][..] };
-    let int8 = match gpu.activations {
+    let floats = if gpu.mode.is_software() { &[][..] } else { &[FLOAT_TILE.from][..] };
+    let int8 = match gpu.mode.activations() {
         ActivationFormat::F32 => &[][..],
         ActivationFormat::Int8 => &[INT8_EIGHT.from, INT8_TILE.from][..],
     };
@@ -93,11 +93,14 @@ const FLOAT_TILE: WorkShare = WorkShare { from: 16, tokens: 32, rows: TILE_ROWS 
 const INT8_FEW: [WorkShare; 2] =
     [WorkShare { from: 1, tokens: 1, rows: 2 }, WorkShare { from: 2, tokens: 4, rows: 2 }];
 
-/// Up to eight, and multiples of that.
+/// Eight at a time.
 const INT8_EIGHT: WorkShare = WorkShare { from: 5, tokens: 8, rows: 2 };
 
 /// From here on a GPU is kept busy by tiles.
 const INT8_TILE: WorkShare = WorkShare { from: 65, tokens: 64, rows: TILE_ROWS };
+
+/// Teams of a workgroup.
+const TEAMS_MAX: u32 = 2;
 
 /// A thread's tokens of a tile.
 const TILE_EACH: u32 = 8;
@@ -112,7 +115,7 @@ impl MatmulKernels {
     ) -> Self {
         let activations = activations(gpu, kind);
         let maker = KernelMaker { gpu, kind, places, constants };
-        let all = match (activations, gpu.reduction) {
+        let all = match (activations, gpu.mode.reduction()) {
             (ActivationFormat::Int8, _) => maker.int8(),
             (_, ReductionStrategy::PerLane) if has_blocks(kind) => maker.lanes(),
             _ => maker.floats(),
@@ -141,8 +144,9 @@ impl KernelMaker<'_> {
             ActivationFormat::F32 => &[],
             ActivationFormat::Int8 => &[Read],
         };
-        let bindings = [&[Read, Read, Read, Write], self.places.more, scales].concat();
-        let wgsl = shader(self.kind, &parts.join("\n"));
+        let storage = weight_storage(self.gpu, self.kind);
+        let bindings = [&plane_access(storage), &[Read, Write], self.places.more, scales].concat();
+        let wgsl = shader(storage, self.kind, &parts.join("\n"));
         let constants = [self.constants, own].concat();
         let immediates = self.places.immediates;
         Kernel::new(
@@ -152,7 +156,7 @@ impl KernelMaker<'_> {
     }
 
     fn lanes(&self) -> Vec<MatmulKernel> {
-        let group = interleaved_rows(self.gpu.reduction, self.kind);
+        let group = interleaved_rows(self.gpu.mode.reduction(), self.kind);
         let own = [("LANES", f64::from(LANES)), ("GROUP", f64::from(group))];
         let kernel = |tokens: u32, from| {
             let cols = format!("const COLS = {tokens}u;");
@@ -164,7 +168,7 @@ impl KernelMaker<'_> {
     }
 
     fn floats(&self) -> Vec<MatmulKernel> {
-        let strands = if self.gpu.is_software { STRANDS_SOFTWARE } else { STRANDS };
+        let strands = if self.gpu.mode.is_software() { STRANDS_SOFTWARE } else { STRANDS };
         let own = [("STRANDS", f64::from(strands))];
         let few = |tokens: u32, from| {
             let cols = format!("const COLS = {tokens}u;");
@@ -174,7 +178,7 @@ impl KernelMaker<'_> {
             MatmulKernel { kernel, from, tokens, rows: WORKGROUP / strands * ROWS, shares_rows: true }
         };
         let mut all = vec![few(1, 1), few(4, 2)];
-        if self.places.plain && !self.gpu.is_software {
+        if self.places.plain && !self.gpu.mode.is_software() {
             let WorkShare { from, tokens, rows } = FLOAT_TILE;
             let parts = [include_str!("matmul_sums.wgsl"), include_str!("matmul_tile.wgsl")];
             let kernel = self.kernel("matmul tile", &parts, &own);
@@ -198,39 +202,62 @@ impl KernelMaker<'_> {
     }
 
     fn int8_few(&self, share: &WorkShare) -> MatmulKernel {
-        let &WorkShare { from, tokens, mut rows } = share;
-        // Their blocks take little to unpack: what counts there is how often the tokens are read.
-        if self.kind == TensorType::Q8_0 && tokens > 4 {
-            rows *= 2;
-        }
+        let &WorkShare { from, tokens, .. } = share;
         // Smaller workgroups than subgroups would leave threads idle.
-        let teams = (self.gpu.subgroup_max / STRANDS).max(1);
-        let sets = tokens.div_ceil(4);
-        let sizes = format!("const COLS = {tokens}u;\nconst ROWS = {rows}u;\nconst SETS = {sets}u;");
-        let (sums, few) = (include_str!("matmul_int8_sums.wgsl"), include_str!("matmul_int8.wgsl"));
-        let parts = [&sizes, self.places.wgsl, &self.int8_scales(), sums, few];
-        let kernel =
-            self.kernel(&format!("matmul of bytes for {tokens}"), &parts, &[("TEAMS", f64::from(teams))]);
+        let teams = (self.gpu.subgroup_max / STRANDS).clamp(1, TEAMS_MAX);
+        let rows = int8_rows(self.kind, share);
+        let text = int8_few_text(share, rows, self.places.wgsl, &self.int8_scales());
+        let label = format!("matmul of bytes for {tokens}");
+        let kernel = self.kernel(&label, &[&text], &[("TEAMS", f64::from(teams))]);
         MatmulKernel { kernel, from, tokens, rows: rows * teams, shares_rows: true }
     }
 
     fn int8_tile(&self, share: &WorkShare) -> MatmulKernel {
         let &WorkShare { from, tokens, rows } = share;
-        let sizes = format!("const TOKENS = {tokens}u;\nconst EACH = {TILE_EACH}u;");
-        let (sums, tile) = (include_str!("matmul_int8_sums.wgsl"), include_str!("matmul_int8_tile.wgsl"));
-        let parts = [&*sizes, &self.int8_scales(), sums, tile];
-        let kernel = self.kernel(&format!("matmul of bytes by tiles"), &parts, &[]);
+        let text = int8_tile_text(share, &self.int8_scales());
+        let kernel = self.kernel("matmul of bytes by tiles", &[&text], &[]);
         MatmulKernel { kernel, from, tokens, rows, shares_rows: true }
     }
+}
+
+/// Rows of a team. Blocks of bytes take little to unpack: what counts there is how often the tokens are read.
+fn int8_rows(kind: TensorType, share: &WorkShare) -> u32 {
+    if kind == TensorType::Q8_0 && share.tokens > 4 { share.rows * 2 } else { share.rows }
+}
+
+/// The kernel for few tokens, behind the part that reads weights.
+fn int8_few_text(share: &WorkShare, rows: u32, places: &str, scales: &str) -> String {
+    let (tokens, sets) = (share.tokens, share.tokens.div_ceil(4));
+    let sizes = format!("const COLS = {tokens}u;\nconst ROWS = {rows}u;\nconst SETS = {sets}u;");
+    let (sums, few) = (include_str!("matmul_int8_sums.wgsl"), include_str!("matmul_int8.wgsl"));
+    [&*sizes, places, scales, sums, few].join("\n")
+}
+
+/// The one for many.
+fn int8_tile_text(share: &WorkShare, scales: &str) -> String {
+    let &WorkShare { tokens, rows, .. } = share;
+    let sizes = format!("const TOKENS = {tokens}u;\nconst ROWS = {rows}u;\nconst EACH = {TILE_EACH}u;");
+    let (sums, tile) = (include_str!("matmul_int8_sums.wgsl"), include_str!("matmul_int8_tile.wgsl"));
+    [&*sizes, scales, sums, tile].join("\n")
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::gpu::{WeightStorage, in_every_mode};
     use wgpu::naga;
 
-    fn workgroup_bytes(wgsl: &str) -> u32 {
+    /// Bytes of workgroup memory that a kernel takes.
+    fn workgroup_bytes(wgsl: &str, constants: &[(&str, f64)]) -> u32 {
         let module = naga::front::wgsl::parse_str(wgsl).unwrap();
+        let flags = naga::valid::ValidationFlags::all();
+        let info =
+            naga::valid::Validator::new(flags, naga::valid::Capabilities::all()).validate(&module).unwrap();
+        let constants = constants.iter().map(|(name, value)| ((*name).to_owned(), *value)).collect();
+        let entry = (naga::ShaderStage::Compute, "main");
+        let (module, _) =
+            naga::back::pipeline_constants::process_overrides(&module, &info, Some(entry), &constants)
+                .unwrap();
         let shared = module.global_variables.iter().map(|(_, variable)| variable);
         let shared = shared.filter(|variable| variable.space == naga::AddressSpace::WorkGroup);
         shared.map(|variable| module.types[variable.ty].inner.size(module.to_ctx())).sum()
@@ -238,21 +265,43 @@ mod tests {
 
     /// What every device has for a workgroup's memory: 16 KiB.
     #[test]
-    fn the_kernels_for_many_tokens_fit_into_the_memory_that_every_device_has() {
+    fn the_kernels_fit_into_the_memory_that_every_device_has() {
+        let scales = "@group(0) @binding(4) var<storage, read> x_scales: array<vec2<u32>>;";
+        let places = include_str!("matmul_tokens.wgsl");
         for kind in TensorType::ALL {
+            let (add, teams) = (("ADD", 0.0), ("TEAMS", f64::from(TEAMS_MAX)));
             let floats = [include_str!("matmul_sums.wgsl"), include_str!("matmul_tile.wgsl")].join("\n");
-            let mut shaders = vec![shader(kind, &floats)];
+            let shader = |text: &str| shader(WeightStorage::Buffers, kind, text);
+            let mut sizes = vec![workgroup_bytes(&shader(&floats), &[add, ("STRANDS", 32.0)])];
             if has_blocks(kind) {
-                let sizes = "const TOKENS = 64u; const EACH = 8u;
-                    @group(0) @binding(4) var<storage, read> x_scales: array<vec2<u32>>;";
-                let parts =
-                    [sizes, include_str!("matmul_int8_sums.wgsl"), include_str!("matmul_int8_tile.wgsl")];
-                shaders.push(shader(kind, &parts.join("\n")));
+                let few = |share| int8_few_text(share, int8_rows(kind, share), places, scales);
+                sizes.extend([
+                    workgroup_bytes(&shader(&int8_tile_text(&INT8_TILE, scales)), &[add]),
+                    workgroup_bytes(&shader(&few(&INT8_EIGHT)), &[add, teams]),
+                    workgroup_bytes(&shader(&few(&INT8_FEW[1])), &[add, teams]),
+                ]);
             }
-            for wgsl in shaders {
-                let bytes = workgroup_bytes(&wgsl);
-                assert!((1..=16 << 10).contains(&bytes), "{kind:?}: {bytes} bytes");
-            }
+            assert!(sizes.iter().all(|bytes| (1..=16 << 10).contains(bytes)), "{kind:?}: {sizes:?} bytes");
         }
+    }
+
+    #[test]
+    fn other_kernels_than_for_two_tokens_run_from_the_numbers_of_tokens_that_are_told() {
+        const PLAIN: MatmulPlaces =
+            MatmulPlaces { wgsl: include_str!("matmul_tokens.wgsl"), more: &[], immediates: 5, plain: true };
+        in_every_mode(|gpu| {
+            let kernels = [TensorType::F16, TensorType::Q4_0]
+                .map(|kind| MatmulKernels::new(gpu, kind, &PLAIN, &[("ADD", 0.0)]));
+            let mut more: Vec<_> = kernels
+                .iter()
+                .flat_map(|set| set.all.iter().map(|it| it.from))
+                .filter(|from| *from > 2)
+                .collect();
+            more.sort_unstable();
+            more.dedup();
+            let mut told = tokens_many(gpu);
+            told.sort_unstable();
+            assert_eq!(told, more, "{:?}", gpu.mode);
+        });
     }
 }

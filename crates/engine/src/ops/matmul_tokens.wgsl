@@ -1,4 +1,4 @@
-// Every token is multiplied with the same rows. Part of the kernels in `matmul.wgsl` and `matmul_lanes.wgsl`.
+// Every token is multiplied with the same rows. Part of the kernels for few tokens.
 struct Immediates { rows: u32, tokens: u32, columns: u32, stride: u32, first: u32 }
 var<immediate> i: Immediates;
 

@@ -38,7 +38,7 @@ impl MixExperts {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::gpu::{in_every_mode, submit};
+    use crate::gpu::{in_every_grain, submit};
     use crate::ops::testing::{close, numbers};
 
     fn check(rows: u32, columns: u32, used: u32) {
@@ -54,7 +54,7 @@ mod tests {
             f64::from(before[at]) + sum
         };
         let expected: Vec<_> = (0..before.len()).map(number).collect();
-        in_every_mode(|gpu| {
+        in_every_grain(|gpu| {
             let h = gpu.buffer_with("h", &before);
             let mix = MixExperts::new(gpu, columns, u32::try_from(used).unwrap());
             let bound =

@@ -1,6 +1,6 @@
-//! The operations of the forward pass: one file, one kernel, its WGSL beside it, an obvious CPU version in its tests.
+//! The operations of the forward pass: one file each, its WGSL beside it, an obvious CPU version in its tests.
 //!
-//! Matmul and attention have a second kernel for software drivers; the device's `ReductionStrategy` chooses.
+//! Some have several kernels. The device's `DeviceMode` chooses, and for matrices the number of tokens.
 //!
 //! Every kernel reduces in an order that depends on its row alone, never on how many rows run with
 //! it, nor on which of the kernels of a device computes it. So a sequence computes the same bits alone and in a batch, prefilled

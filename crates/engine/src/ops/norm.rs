@@ -25,8 +25,13 @@ impl RmsNorm {
             include_str!("norm.wgsl")
         };
         let bindings = [&[BufferAccess::Read; 3], writes(int8)].concat();
-        let source =
-            KernelSource { label: "norm", wgsl, constants: &constants, bindings: &bindings, immediates: 1 };
+        let source = KernelSource {
+            label: "norm",
+            wgsl,
+            constants: &constants,
+            bindings: &bindings,
+            immediates: u32::from(!int8),
+        };
         Self { kernel: Kernel::new(gpu, &source), int8 }
     }
 
@@ -48,8 +53,10 @@ impl RmsNorm {
         bound: &wgpu::BindGroup,
         rows: u32,
     ) {
-        let groups = if self.int8 { rows } else { gpu.workgroups(rows) };
-        self.kernel.run(pass, bound, &[rows], (groups, 1));
+        if self.int8 {
+            return self.kernel.run(pass, bound, &[], (rows, 1));
+        }
+        self.kernel.run(pass, bound, &[rows], (gpu.workgroups(rows), 1));
     }
 }
 

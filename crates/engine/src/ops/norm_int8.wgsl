@@ -1,6 +1,4 @@
 // What `norm.wgsl` does, one row a workgroup, and the result in bytes as well. A thread does a block of 32.
-struct Immediates { rows: u32 }
-var<immediate> i: Immediates;
 override COLUMNS: u32;
 override EPSILON: f32;
 override PICKED: bool;
@@ -46,9 +44,6 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index
       fours[n] = x[(source * blocks + b) * 8u + n] * scale * weight[b * 8u + n];
       y[(row * blocks + b) * 8u + n] = fours[n];
     }
-    let block = quantise(fours);
-    numbers[row * 2u * blocks + b] = block.halves[0];
-    numbers[(row * 2u + 1u) * blocks + b] = block.halves[1];
-    scales[row * blocks + b] = block.scale;
+    put_block(row, b, blocks, quantise(fours));
   }
 }

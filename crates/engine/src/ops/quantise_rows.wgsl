@@ -14,8 +14,5 @@ fn main(@builtin(global_invocation_id) at: vec3<u32>) {
   if (b >= blocks || row >= i.rows) { return; }
   var fours: array<vec4<f32>, 8>;
   for (var n = 0u; n < 8u; n++) { fours[n] = x[(row * blocks + b) * 8u + n]; }
-  let block = quantise(fours);
-  numbers[row * 2u * blocks + b] = block.halves[0];
-  numbers[(row * 2u + 1u) * blocks + b] = block.halves[1];
-  scales[row * blocks + b] = block.scale;
+  put_block(row, b, blocks, quantise(fours));
 }

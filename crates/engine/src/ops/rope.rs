@@ -73,7 +73,7 @@ impl Rope {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::gpu::{in_every_mode, submit};
+    use crate::gpu::{in_every_grain, submit};
     use crate::ops::attend::testing::shape;
     use crate::ops::testing::{close, numbers, uncached};
 
@@ -111,7 +111,7 @@ mod tests {
             for (qk_norm, qkv_bias) in [(true, false), (false, true), (false, false), (true, true)] {
                 let plain = shape(heads, kv_heads, head_dim);
                 let shape = ModelShape { rope_pairs, qk_norm, qkv_bias, ..plain };
-                in_every_mode(|gpu| {
+                in_every_grain(|gpu| {
                     check_family(gpu, KvFormat::F32, &shape, rows);
                     check_family(gpu, KvFormat::F16, &shape, rows);
                 });

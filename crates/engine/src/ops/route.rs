@@ -41,7 +41,7 @@ impl RouteExperts {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::gpu::{in_every_mode, submit};
+    use crate::gpu::{in_every_grain, submit};
     use crate::ops::testing::{close, numbers};
 
     /// By sorting all.
@@ -61,7 +61,7 @@ mod tests {
 
     fn check(rows: u32, count: u32, used: u32, number: impl Fn(f32) -> f32) {
         let numbers: Vec<f32> = numbers(4, rows * count).into_iter().map(number).collect();
-        in_every_mode(|gpu| {
+        in_every_grain(|gpu| {
             for normalised in [true, false] {
                 let experts = ExpertShape { count, used, normalised };
                 let chosen = gpu.buffer("chosen", u64::from(rows * used) * 8);
@@ -93,7 +93,7 @@ mod tests {
 
     #[test]
     fn a_row_without_numbers_names_experts_that_there_are() {
-        in_every_mode(|gpu| {
+        in_every_grain(|gpu| {
             let chosen = gpu.buffer("chosen", 3 * 8);
             let route = RouteExperts::new(gpu, ExpertShape { count: 5, used: 3, normalised: true });
             let bound = route.bind(gpu, &gpu.buffer_with("numbers", &[f32::NAN; 5]), &chosen);

@@ -4,7 +4,7 @@
 //! tokens tied with the last one kept), then one draw that depends on the seed, the slot's own count of
 //! tokens and the logits, never on the batch.
 
-use crate::gpu::{BufferAccess, DeviceKind, Gpu, Kernel, KernelSource, ReductionStrategy};
+use crate::gpu::{BufferAccess, Gpu, Kernel, KernelSource, ReductionStrategy};
 use crate::phases::{PhaseMachine, TokenRole};
 
 /// End-of-text tokens that a slot has room for.
@@ -145,9 +145,9 @@ fn shader() -> String {
 fn threads(gpu: &Gpu, vocab: u32) -> u32 {
     let limits = gpu.device.limits();
     let most = limits.max_compute_invocations_per_workgroup.min(limits.max_compute_workgroup_size_x);
-    match gpu.reduction {
+    match gpu.mode.reduction() {
         // A software driver runs them one after another.
-        ReductionStrategy::Cooperative if gpu.info.kind == DeviceKind::Cpu => 64,
+        ReductionStrategy::Cooperative if gpu.mode.is_software() => 64,
         ReductionStrategy::Cooperative => most.min(THREADS_MAX),
         // So few are one subgroup, which has nobody to wait for at a barrier. More where they would run out of turns.
         ReductionStrategy::PerLane => most.min(8 * vocab.div_ceil(VOCAB_OF_EIGHT_THREADS)),

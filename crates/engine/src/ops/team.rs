@@ -39,11 +39,11 @@ impl TeamPlaces {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::gpu::{in_every_mode, submit};
+    use crate::gpu::{in_every_grain, submit};
 
     fn check(places: u32, count: u32, expert: impl Fn(u32) -> u32) {
         let chosen: Vec<[u32; 2]> = (0..places).map(|place| [expert(place) % count, 7]).collect();
-        in_every_mode(|gpu| {
+        in_every_grain(|gpu| {
             let most = teams_max(places, count);
             let teams = gpu.buffer_with("teams", &vec![3u32; most as usize * 4]);
             let team = TeamPlaces::new(gpu, ExpertShape { count, used: 1, normalised: true });

@@ -89,7 +89,8 @@ pub(crate) fn read_int8(gpu: &Gpu, rows: &ActivationRows, count: u32, columns: u
         let half = &numbers[row * width + (side * blocks + block) * 16..][..16];
         let [scale, sums] = scales[row * blocks + block];
         let sum: i32 = half.iter().map(|n| i32::from(*n)).sum();
-        assert_eq!(sum, i32::from((sums >> (16 * side)) as u16 as i16), "row {row}, block {block}");
+        let told = sums.cast_signed() << (16 - 16 * side) >> 16;
+        assert_eq!(sum, told, "row {row}, block {block}");
         f32::from(half[k % 16]) * f32::from_bits(scale)
     };
     Some(

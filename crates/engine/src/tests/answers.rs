@@ -215,7 +215,7 @@ fn how_likely_tokens_were_is_the_log_softmax_of_the_model_s_own_logits() {
     assert_eq!(told.len(), 12);
     engine.stop();
     job.prompt.extend(thought);
-    let model = model(TensorType::F32, shared().reduction, KvFormat::F16);
+    let model = model(TensorType::F32, shared().mode, KvFormat::F16);
     for (id, likely) in told {
         let text = (0u32..).zip(&job.prompt);
         let rows: Vec<_> = text.map(|(position, &token)| BatchRow { token, slot: 0, position }).collect();

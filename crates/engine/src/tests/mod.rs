@@ -13,14 +13,14 @@ use stint_gguf::synth::SyntheticModel;
 use stint_gguf::{Gguf, TensorType};
 
 use super::forward::{BatchRow, EngineCapacity, EngineModel, ForwardBatch};
-use super::gpu::{Gpu, ReductionStrategy, shared, shared_as};
+use super::gpu::{DeviceMode, Gpu, shared, shared_as};
 use super::kv_format::KvFormat;
 use super::ops::{BLOCK, slot_words};
 use super::phases::PhaseMachine;
 use super::shape::ModelShape;
 use super::*;
 
-const GRAINS: [ReductionStrategy; 2] = [ReductionStrategy::Cooperative, ReductionStrategy::PerLane];
+const MODES: [DeviceMode; 2] = [DeviceMode::Gpu, DeviceMode::SoftwareByLanes];
 
 const GREEDY: SamplingParams = SamplingParams { temperature: 0.0, top_k: 0, top_p: 1.0, min_p: 0.0, seed: 0 };
 
@@ -137,7 +137,7 @@ fn a_job_with_nothing_to_generate_is_done_at_once() {
 #[test]
 fn a_sequence_generates_the_same_tokens_alone_and_among_others() {
     let kinds = [TensorType::F32, TensorType::F16, TensorType::Q8_0];
-    for (kind, grain) in kinds.into_iter().flat_map(|kind| GRAINS.map(|grain| (kind, grain))) {
+    for (kind, grain) in kinds.into_iter().flat_map(|kind| MODES.map(|grain| (kind, grain))) {
         let engine = Engine::start_on(shared_as(grain), &gguf(kind), &settings()).unwrap();
         let warm = |seed| SamplingParams { temperature: 1.0, top_k: 20, top_p: 0.9, min_p: 0.0, seed };
         let jobs: Vec<_> = (0..6u32)
@@ -353,7 +353,7 @@ fn hanging_up_frees_the_cache_for_those_who_wait() {
 fn who_has_to_stop_for_want_of_room_goes_on_with_the_same_tokens() {
     let small = Settings { kv_tokens: 160, prefix_reuse: false, ..settings() };
     let warm = SamplingParams { temperature: 1.0, top_k: 20, top_p: 0.9, min_p: 0.0, seed: 3 };
-    for (sampling, grain) in [GREEDY, warm].into_iter().flat_map(|it| GRAINS.map(|grain| (it, grain))) {
+    for (sampling, grain) in [GREEDY, warm].into_iter().flat_map(|it| MODES.map(|grain| (it, grain))) {
         let engine = Engine::start_on(shared_as(grain), &gguf(TensorType::F32), &small).unwrap();
         let jobs: Vec<_> = (0..4).map(|n| GenerationJob { sampling, ..job(10 + n, 60, 30) }).collect();
         let alone: Vec<_> = jobs.iter().map(|job| finish(engine.generate(job.clone()).unwrap()).0).collect();
@@ -378,7 +378,7 @@ fn reused(engine: &Engine, job: GenerationJob) -> (u32, Vec<GeneratedToken>) {
 #[test]
 fn what_was_read_before_is_read_no_more_and_makes_the_same_tokens() {
     let kinds = [TensorType::F32, TensorType::Q8_0];
-    for (kind, grain) in kinds.into_iter().flat_map(|kind| GRAINS.map(|grain| (kind, grain))) {
+    for (kind, grain) in kinds.into_iter().flat_map(|kind| MODES.map(|grain| (kind, grain))) {
         let start = |prefix_reuse| {
             let settings = Settings { prefix_reuse, ..settings() };
             Engine::start_on(shared_as(grain), &gguf(kind), &settings).unwrap()
@@ -468,7 +468,7 @@ fn settings_that_the_device_cannot_meet_are_refused() {
 }
 
 /// A model with three slots of 64 positions, their blocks interleaved.
-fn model(kind: TensorType, grain: ReductionStrategy, kv_format: KvFormat) -> EngineModel {
+fn model(kind: TensorType, grain: DeviceMode, kv_format: KvFormat) -> EngineModel {
     let gguf = gguf(kind);
     let shape = ModelShape::read(&gguf).unwrap();
     let extent = EngineCapacity { slots: 3, rows: 200, context: 64, blocks: 12, kv_format };
@@ -495,10 +495,10 @@ fn last(model: &EngineModel, rows: Vec<BatchRow>) -> Vec<u32> {
 }
 
 /// All that a result's bits may depend on, beside the sequence itself.
-fn kinds_and_grains() -> impl Iterator<Item = (TensorType, ReductionStrategy, KvFormat)> {
+fn kinds_and_grains() -> impl Iterator<Item = (TensorType, DeviceMode, KvFormat)> {
     let kinds = [TensorType::F32, TensorType::F16, TensorType::Q8_0].into_iter();
     kinds.flat_map(|kind| {
-        GRAINS
+        MODES
             .into_iter()
             .flat_map(move |grain| [KvFormat::F16, KvFormat::F32].map(|format| (kind, grain, format)))
     })
@@ -525,7 +525,7 @@ fn a_prompt_of_several_splits_has_the_same_bits_in_chunks_and_beside_others() {
     let synth = SyntheticModel { context: 512, ..SyntheticModel::default() };
     let gguf = Gguf::from_bytes(synth.bytes().into()).unwrap();
     let shape = ModelShape::read(&gguf).unwrap();
-    for grain in GRAINS {
+    for grain in MODES {
         let kv_format = KvFormat::F16;
         let extent = EngineCapacity { slots: 2, rows: 400, context: 400, blocks: 50, kv_format };
         let model = EngineModel::load(shared_as(grain), &gguf, &shape, extent).unwrap();
@@ -555,4 +555,52 @@ fn a_sequence_has_the_same_bits_alone_and_in_a_batch() {
             assert_eq!(*alone, among, "{kind:?}, {grain:?}, {format:?}");
         }
     }
+}
+
+/// How far logits are from those of floats, in standard deviations of the logits: the root of the mean of squares.
+fn distance_from_floats(kind: TensorType) -> f64 {
+    let synth = SyntheticModel {
+        hidden: 256,
+        feed_forward: 512,
+        head_dim: 64,
+        layers: 4,
+        kind,
+        ..SyntheticModel::default()
+    };
+    let gguf = Gguf::from_bytes(synth.bytes().into()).unwrap();
+    let shape = ModelShape::read(&gguf).unwrap();
+    let extent = EngineCapacity { slots: 1, rows: 64, context: 64, blocks: 4, kv_format: KvFormat::F32 };
+    let [bytes, floats] = [DeviceMode::Gpu, DeviceMode::GpuFloats].map(|mode| {
+        let model = EngineModel::load(shared_as(mode), &gguf, &shape, extent).unwrap();
+        model.update_table(0, 0, &[0, 1, 2, 3]);
+        let read = ForwardBatch { rows: rows(0, 0..40), picks: vec![39] };
+        model.logits(&read).unwrap().concat()
+    });
+    let count = floats.len() as f64;
+    let mean = floats.iter().map(|logit| f64::from(*logit)).sum::<f64>() / count;
+    let spread = floats.iter().map(|logit| (f64::from(*logit) - mean).powi(2)).sum::<f64>();
+    let off = bytes.iter().zip(&floats).map(|(a, b)| f64::from(a - b).powi(2)).sum::<f64>();
+    (off / spread).sqrt()
+}
+
+#[test]
+fn activations_in_bytes_move_logits_by_a_few_hundredths_of_what_they_differ_by() {
+    for kind in [TensorType::Q8_0, TensorType::Q4_0, TensorType::Q4K, TensorType::Q6K] {
+        let distance = distance_from_floats(kind);
+        assert!((1e-6..0.05).contains(&distance), "{kind:?}: {distance}");
+    }
+}
+
+#[test]
+fn the_kernels_of_a_step_are_timed_as_often_as_they_are_dispatched() {
+    let model = model(TensorType::Q8_0, DeviceMode::Gpu, KvFormat::F16);
+    let before = model.dispatches();
+    let times = match model.time_dispatches(&ForwardBatch { rows: rows(0, 0..5), picks: vec![4] }) {
+        Ok(times) => times,
+        // Not every device has a clock.
+        Err(error) => return assert!(error.to_string().contains("clock"), "{error}"),
+    };
+    assert_eq!(times.len() as u64, model.dispatches() - before);
+    assert!(times.iter().any(|(name, _)| name == "matmul of bytes for 8"), "{times:?}");
+    assert!(times.iter().all(|(_, seconds)| (0.0..10.0).contains(seconds)), "{times:?}");
 }

@@ -2,10 +2,11 @@
 // numbers a block has; UNIT, how many blocks have scales in common; PARTS, how many scales a block has; OFFSET, whether something
 // is added to every number; and three functions:
 //   load(b)          what block b is made of, counted over the whole matrix
-//   four(block, n)   its n-th four numbers, neither scaled nor moved; where they are whole, `bytes` gives them as signed bytes of a word
+//   four(block, n)   its n-th four numbers, neither scaled nor moved. Formats of 32 numbers have `bytes(block, n)` for it,
+//                    which gives them as signed bytes of a word
 //   factors(b, part) what the numbers of a part are multiplied with, and what is added to them then
-@group(0) @binding(0) var<storage, read> w: array<vec4<u32>>;
-@group(0) @binding(1) var<storage, read> scales: array<u32>;
+// Where they lie, `buffers.wgsl` and `textures.wgsl` say: `word(n)` is the n-th 16 bytes of all numbers, `scale_word(n)` the n-th 4 bytes
+// of what stands beside them.
 
 // So many rows lie interleaved: first the first unit of each, then the second of each, and so on.
 override GROUP: u32 = 1u;
@@ -40,17 +41,17 @@ fn signed_bytes(bytes: u32) -> vec4<f32> { return vec4<f32>(unpack4xI8(bytes)); 
 
 // The n-th of 16-bit floats.
 fn half_float(n: u32) -> f32 {
-  let pair = unpack2x16float(scales[n >> 1u]);
+  let pair = unpack2x16float(scale_word(n >> 1u));
   return select(pair.x, pair.y, (n & 1u) == 1u);
 }
 
 // Scale and minimum of one of eight blocks, from two 16-bit floats and then two numbers of 6 bits for each block.
 fn six_bits(at: u32, block: u32) -> vec2<f32> {
-  let units = unpack2x16float(scales[at]);
+  let units = unpack2x16float(scale_word(at));
   let shift = 8u * (block & 3u);
-  let first = scales[at + 1u] >> shift;   // of blocks 0 to 3 the scales, and upper bits of the others'
-  let second = scales[at + 2u] >> shift;  // and the minimums
-  let third = scales[at + 3u] >> shift;   // lower bits of the others'
+  let first = scale_word(at + 1u) >> shift;   // of blocks 0 to 3 the scales, and upper bits of the others'
+  let second = scale_word(at + 2u) >> shift;  // and the minimums
+  let third = scale_word(at + 3u) >> shift;   // lower bits of the others'
   var six = vec2<u32>(first & 63u, second & 63u);
   if (block >= 4u) {
     six = vec2<u32>((third & 15u) | ((first >> 2u) & 48u), ((third >> 4u) & 15u) | ((second >> 2u) & 48u));

@@ -3,7 +3,7 @@ const FOURS = 8u;
 const UNIT = 1u;
 const PARTS = 1u;
 const OFFSET = false;
-fn load(b: u32) -> Block { return Block(w[b], vec4<u32>()); }
+fn load(b: u32) -> Block { return Block(word(b), vec4<u32>()); }
 fn bytes(block: Block, n: u32) -> u32 {
   let places = unpack4xU8(low_bits(block.numbers, n));
   // -127 -104 -83 -65 | -49 -35 -22 -10 | 1 13 25 38 | 53 69 89 113

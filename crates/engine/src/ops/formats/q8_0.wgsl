@@ -3,7 +3,7 @@ const FOURS = 8u;
 const UNIT = 1u;
 const PARTS = 1u;
 const OFFSET = false;
-fn load(b: u32) -> Block { return Block(w[2u * b], w[2u * b + 1u]); }
+fn load(b: u32) -> Block { return Block(word(2u * b), word(2u * b + 1u)); }
 fn bytes(block: Block, n: u32) -> u32 {
   if (n < 4u) { return block.numbers[n]; }
   return block.more[n - 4u];

@@ -1,7 +1,7 @@
 use std::f32::consts::PI;
 
 use super::*;
-use crate::gpu::{in_every_mode, shared, shared_as, submit};
+use crate::gpu::{DeviceMode, in_every_grain, shared, shared_as, submit};
 use crate::ops::testing::numbers;
 use crate::phases::{GenerationPhase, PhaseBudgets, ThinkingPhase};
 
@@ -109,12 +109,12 @@ const WARM: SamplingParams =
 /// Draws from each row of logits in each of these ways, in every mode. One kernel draws from all, since it takes long to make.
 fn check(rows: &[Vec<f32>], ways: &[SamplingParams]) {
     let expected = expected(rows, ways, 16);
-    in_every_mode(|gpu| check_by(threads(gpu, vocab(&rows[0])), gpu, rows, ways, &expected));
+    in_every_grain(|gpu| check_by(threads(gpu, vocab(&rows[0])), gpu, rows, ways, &expected));
 }
 
 /// As on a software driver, whose threads may take few turns.
 fn check_large(logits: Vec<f32>, ways: &[SamplingParams]) {
-    let gpu = shared_as(ReductionStrategy::PerLane);
+    let gpu = shared_as(DeviceMode::SoftwareByLanes);
     let threads = threads(&gpu, vocab(&logits));
     let rows = [logits];
     check_by(threads, &gpu, &rows, ways, &expected(&rows, ways, 4));
@@ -157,7 +157,7 @@ fn check_by(
 /// Each row of logits with the token that is to win.
 fn greedy(rows: &[(Vec<f32>, usize)]) {
     let (logits, winners): (Vec<_>, Vec<_>) = rows.iter().cloned().unzip();
-    in_every_mode(|gpu| {
+    in_every_grain(|gpu| {
         let drawn = draw(gpu, &logits, &vec![slot(&PLAIN, GREEDY); rows.len()], 1);
         let ids: Vec<_> = drawn[0].iter().map(|drawn| drawn.id as usize).collect();
         assert_eq!(ids, winners, "of {}", logits[0].len());
@@ -221,7 +221,7 @@ fn workgroups_of_many_threads_draw_the_same() {
         let logits = [spread(vocab, 6.0)];
         let expected = expected(&logits, &ways, 16);
         for threads in [THREADS_MAX, 96] {
-            check_by(threads, &shared_as(ReductionStrategy::Cooperative), &logits, &ways, &expected);
+            check_by(threads, &shared_as(DeviceMode::Gpu), &logits, &ways, &expected);
         }
     }
 }
@@ -364,7 +364,7 @@ fn a_slot_draws_the_same_among_others_as_alone() {
     for (vocab, top_k) in [(6007, 50), (6007, 0)] {
         let logits = spread(vocab, 4.0);
         let warm = |seed| slot(&PLAIN, SamplingParams { top_k, top_p: 0.95, seed, ..WARM });
-        in_every_mode(|gpu| {
+        in_every_grain(|gpu| {
             let alone = draw(gpu, std::slice::from_ref(&logits), &[warm(5)], 8);
             let slots = [warm(1), slot(&PLAIN, GREEDY), warm(5)];
             let among = draw(gpu, &vec![logits.clone(); 3], &slots, 8);
