@@ -19,6 +19,11 @@ pub(super) fn apply_engine_limits(model: &mut Model, stated: Option<Tokens>, mea
         );
     }
     cap(&mut model.context, measure.context);
+    if !measure.thinks {
+        // There is nothing to hold, and no thought to hand over from: the answer has it all.
+        cap(&mut model.thinking_max, Tokens::ZERO);
+        cap(&mut model.thinking_min, Tokens::ZERO);
+    }
     cap(&mut model.hand_off.overhead, measure.overhead);
     model.hand_off.overhead_without_thought = measure.unthinking_overhead.min(model.hand_off.overhead);
     // One token of prompt at least comes before all that.
@@ -55,8 +60,12 @@ mod tests {
             ..embedded()
         };
         let mut model = known;
-        let measure =
-            LocalModelLimits { context: Tokens(real), overhead: Tokens(5), unthinking_overhead: Tokens(1) };
+        let measure = LocalModelLimits {
+            context: Tokens(real),
+            overhead: Tokens(5),
+            unthinking_overhead: Tokens(1),
+            thinks: true,
+        };
         apply_engine_limits(&mut model, None, measure);
         let hand_off = &model.hand_off;
         let found = [
@@ -84,5 +93,18 @@ mod tests {
     #[test]
     fn a_model_without_room_for_a_thought_does_not_think() {
         check(512, (256, 64), 8, [8, 0, 64, 5, 1]);
+    }
+
+    #[test]
+    fn a_model_whose_template_knows_of_no_thoughts_has_all_for_its_answer() {
+        let mut model = Model { thinking_max: Tokens(6000), thinking_min: Tokens(10), ..embedded() };
+        let measure = LocalModelLimits {
+            context: Tokens(8192),
+            overhead: Tokens(2),
+            unthinking_overhead: Tokens(2),
+            thinks: false,
+        };
+        apply_engine_limits(&mut model, None, measure);
+        assert_eq!((model.thinking_max, model.thinking_min), (Tokens::ZERO, Tokens::ZERO));
     }
 }

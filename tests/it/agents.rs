@@ -83,7 +83,7 @@ pub(super) async fn world_on(script: &Arc<ScriptedBackend>, stored: Stored) -> W
 pub(super) async fn world_by(model: Model, script: &Arc<ScriptedBackend>, stored: Stored) -> World {
     let served = vec![Served::by(model, vec![script.clone()])];
     let callers = vec![tenant("acme", 1_000_000_000), tenant("other", 1_000_000_000)];
-    World::agents(served, callers, vec![auto()], stored).await
+    Box::pin(World::agents(served, callers, vec![auto()], stored)).await
 }
 
 pub(super) fn tools() -> Value {

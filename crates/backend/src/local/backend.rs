@@ -83,6 +83,7 @@ impl LocalBackend {
             context: Tokens::from(self.engine.context()),
             overhead,
             unthinking_overhead: unthought,
+            thinks: self.format.tags().is_some(),
         }
     }
 

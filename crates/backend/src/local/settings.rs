@@ -47,4 +47,6 @@ pub struct LocalModelLimits {
     pub overhead: Tokens,
     /// The same where nothing is thought.
     pub unthinking_overhead: Tokens,
+    /// Whether its chat template knows of thoughts at all.
+    pub thinks: bool,
 }

@@ -58,8 +58,12 @@ fn whole(thinking: u64, solution: u64) -> GenerationPart {
 #[test]
 fn what_stands_beside_the_budgets_is_counted_in_the_model_s_own_tokens() {
     // The end of the text, and two tokens of the template that close an empty thought.
-    let expected =
-        LocalModelLimits { context: Tokens(512), overhead: Tokens(5), unthinking_overhead: Tokens(3) };
+    let expected = LocalModelLimits {
+        context: Tokens(512),
+        overhead: Tokens(5),
+        unthinking_overhead: Tokens(3),
+        thinks: true,
+    };
     assert_eq!(local().limits(), expected);
 }
 
