@@ -11,9 +11,19 @@ var<private> t0: vec4<f32>; var<private> t1: vec4<f32>; var<private> t2: vec4<f3
 var<private> s0: vec4<f32>; var<private> s1: vec4<f32>; var<private> s2: vec4<f32>; var<private> s3: vec4<f32>;
 var<private> q0: Block; var<private> q1: Block; var<private> q2: Block; var<private> q3: Block;
 
+// So many times as large are the numbers that `raised` gives, and the sums of their products: a power of two, so that no bit is lost.
+const RAISED = 16777216.0;
+
+// The n-th four numbers of a block. Each byte stays at the top of its word: moving it down with its sign takes a step more.
+fn raised(block: Block, n: u32) -> vec4<f32> {
+  let four = bytes(block, n);
+  let tops = vec4<u32>(four << 24u, four << 16u, four << 8u, four) & vec4<u32>(0xff000000u);
+  return vec4<f32>(bitcast<vec4<i32>>(tops));
+}
+
 // The n-th four numbers of each row, times those of each token.
 fn add(n: u32, z0: vec4<f32>, z1: vec4<f32>, z2: vec4<f32>, z3: vec4<f32>) {
-  let m = mat4x4<f32>(four(q0, n), four(q1, n), four(q2, n), four(q3, n));  // a row of the weights is a column of m
+  let m = mat4x4<f32>(raised(q0, n), raised(q1, n), raised(q2, n), raised(q3, n));  // a row of the weights is a column of m
   p0 += z0 * m;
   if (OFFSET) { t0 += z0; }
   if (COLS > 1u) {
@@ -32,8 +42,9 @@ fn begin_part() {
 // What was added so far is a part of the four rows' blocks.
 fn end_part(f0: vec2<f32>, f1: vec2<f32>, f2: vec2<f32>, f3: vec2<f32>) {
   let scale = vec4<f32>(f0.x, f1.x, f2.x, f3.x);
-  s0 += p0 * scale;
-  if (COLS > 1u) { s1 += p1 * scale; s2 += p2 * scale; s3 += p3 * scale; }
+  let lower = 1.0 / RAISED;
+  s0 += p0 * lower * scale;
+  if (COLS > 1u) { s1 += p1 * lower * scale; s2 += p2 * lower * scale; s3 += p3 * lower * scale; }
   if (OFFSET) {
     let offset = vec4<f32>(f0.y, f1.y, f2.y, f3.y);
     s0 += total(t0) * offset;
