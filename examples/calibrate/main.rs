@@ -40,8 +40,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     let calibration = Calibration {
         prior: prior(),
         models,
-        general: Arc::default(),
-        lengths: Arc::default(),
+        priors: Arc::default(),
         abilities: BTreeMap::new(),
         thoughts: BTreeMap::new(),
         curves: BTreeMap::new(),

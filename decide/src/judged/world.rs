@@ -84,8 +84,8 @@ impl World {
         (fitted, (judged, asked)): (Vec<usize>, (Vec<usize>, Vec<usize>)),
     ) -> World {
         let pool = Arc::new(Pool::of(rows.to_vec()));
-        let general = Arc::new(prior(&pool, measured, &fitted));
-        let calibration = Calibration { general, ..shipped.clone() };
+        let priors = shipped.priors.with_general(prior(&pool, measured, &fitted));
+        let calibration = Calibration { priors: Arc::new(priors), ..shipped.clone() };
         World { name: name.into(), pool, calibration, judged, measured: asked }
     }
 }

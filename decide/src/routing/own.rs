@@ -81,7 +81,7 @@ impl Shipping {
         let prompts = prior.models.keys().cloned().chain([Arc::from("gpt-4")]);
         let prompts = prompts.map(|name| (name, Tokens(100))).collect();
         let calibration = Calibration {
-            general: Arc::new(prior),
+            priors: Arc::new(shipped.priors.with_general(prior)),
             abilities: [("gpt-4".into(), gpt4)].into(),
             ..shipped.clone()
         };

@@ -15,7 +15,7 @@ use std::sync::Arc;
 use crate::data;
 use crate::lengths::{self, LeftOut, LeftOutBy, ThoughtRun};
 use stint_decide::estimate::{self, estimate};
-use stint_types::catalog::{Calibration, Demand};
+use stint_types::catalog::{Calibration, Demand, LengthPrior};
 use stint_types::chat::{Message, Request, Role};
 use stint_types::units::{SeededRng, Tokens};
 
@@ -37,8 +37,8 @@ const ANY: &str = "any";
 pub fn report(folder: &Path) -> Result<String, Box<dyn Error>> {
     let shipped = estimate::shipped()?;
     let runs = lengths::runs(folder)?;
-    let sets = lengths::left_out(folder, LeftOutBy::Set, &shipped.lengths)?;
-    let thirds = lengths::left_out(folder, LeftOutBy::Third, &shipped.lengths)?;
+    let sets = lengths::left_out(folder, LeftOutBy::Set, shipped.priors.lengths())?;
+    let thirds = lengths::left_out(folder, LeftOutBy::Third, shipped.priors.lengths())?;
     let mut text = include_str!("preface.md").trim_end().to_owned();
     let worlds = [
         (
@@ -54,7 +54,7 @@ pub fn report(folder: &Path) -> Result<String, Box<dyn Error>> {
     for (name, subjects) in worlds {
         text.push_str(&report::world(name, &subjects));
     }
-    let problems = lengths::left_out(folder, LeftOutBy::Problems, &shipped.lengths)?;
+    let problems = lengths::left_out(folder, LeftOutBy::Problems, shipped.priors.lengths())?;
     text.push_str(&levels::tables(&problems, &thirds, &shipped));
     Ok(text)
 }
@@ -65,8 +65,11 @@ fn foretell<'a>(
     out: &[LeftOut],
     shipped: &Calibration,
 ) -> BTreeMap<&'a str, Arc<Demand>> {
-    let calibrations: Vec<Calibration> =
-        out.iter().map(|out| Calibration { lengths: out.prior.clone(), ..shipped.clone() }).collect();
+    let calibration = |out: &LeftOut| {
+        let priors = Arc::new(shipped.priors.with_lengths(LengthPrior::clone(&out.prior)));
+        Calibration { priors, ..shipped.clone() }
+    };
+    let calibrations: Vec<Calibration> = out.iter().map(calibration).collect();
     let mut all = BTreeMap::new();
     for text in texts {
         let Some(at) = out.iter().position(|out| out.texts.contains_key(text)) else { continue };

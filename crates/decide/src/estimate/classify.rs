@@ -6,7 +6,7 @@ use super::text::TextAnalysis;
 
 /// The class of a text, by the first rule that holds. A request with tools is an agent's, whatever its text.
 pub(super) fn class_of(reading: &TextAnalysis<'_>) -> TaskClass {
-    let cues = &reading.tally.cues;
+    let cues = reading.tally.cues();
     let unspaced =
         if cues.markup.unspaced > 0 { UnspacedCues::of(reading.text) } else { UnspacedCues::default() };
     if reading.options.len() >= 3 {

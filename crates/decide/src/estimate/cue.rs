@@ -25,6 +25,11 @@ pub(super) enum Cue {
     Make,
 }
 
+impl Cue {
+    /// How many there are.
+    pub(super) const COUNT: usize = Cue::Make as usize + 1;
+}
+
 /// How a question is put, for the shipped prior.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum QuestionStyle {
@@ -52,7 +57,7 @@ impl QuestionStyle {
 }
 
 /// Words by what they hint at.
-const CUES: &[(Cue, &[&str])] = &[
+pub(super) const CUES: &[(Cue, &[&str])] = &[
     (
         Cue::Rate,
         &[
@@ -163,7 +168,7 @@ const CUES: &[(Cue, &[&str])] = &[
 ];
 
 /// Words by the style that they belong to.
-const STYLES: &[(QuestionStyle, &[&str])] = &[
+pub(super) const STYLES: &[(QuestionStyle, &[&str])] = &[
     (
         QuestionStyle::Negation,
         &["not", "except", "least", "false", "incorrect", "never", "cannot", "without"],
@@ -201,98 +206,123 @@ impl WordHints {
         if underscored && word.bytes > 3 {
             return WordHints { cue: Some(Cue::Code), style: None };
         }
-        if word.bytes > HEAD { WordHints::NONE } else { TABLE.get(word.head) }
+        TABLE.get(word.head)
     }
 }
 
-/// Longer words hint at nothing.
+/// All words are shorter, so that the beginning of a longer one is none of them.
 const HEAD: usize = 16;
-/// Many more than words, so that most of the others end at the first look.
-const PLACES: usize = 1024;
-const KNOWN_MAX: usize = 192;
+/// Many more than words, so that each can have a place that no other has.
+const PLACES: usize = 4096;
+const KNOWN_MAX: usize = 256;
 
 /// The words by their letters, made when this is compiled.
 static TABLE: CueTable = CueTable::build();
 
+/// A table without collisions: one look tells a word, or that it is none of them.
 struct CueTable {
-    /// Where the word with that hash, or one after it, stands in `known`, counted from 1; 0 ends the search.
+    multiplier: u64,
+    /// Where the word with that hash stands in `known`; 0 where there is none.
     places: [u8; PLACES],
+    /// The first is no word.
     known: [([u64; 2], WordHints); KNOWN_MAX],
 }
 
 impl CueTable {
-    #[inline]
+    /// Takes no branch: which words come next is hard to guess.
+    #[inline(always)]
     fn get(&self, head: [u64; 2]) -> WordHints {
-        let mut place = CueTable::place(head);
-        loop {
-            let at = usize::from(self.places[place]);
-            if at == 0 {
-                return WordHints::NONE;
-            }
-            let (known, hints) = self.known[at - 1];
-            if known == head {
-                return hints;
-            }
-            place = (place + 1) % PLACES;
-        }
-    }
-
-    const fn place(head: [u64; 2]) -> usize {
-        let mixed = (head[0] ^ head[1].rotate_left(29)).wrapping_mul(0x9e37_79b9_7f4a_7c15);
-        (mixed >> 54) as usize
+        let at = self.places[place(head, self.multiplier)];
+        let ([low, high], _) = self.known[usize::from(at)];
+        let is_it = (low ^ head[0]) | (high ^ head[1]) == 0;
+        self.known[usize::from(if is_it { at } else { 0 })].1
     }
 
     const fn build() -> CueTable {
-        let mut table = CueTable { places: [0; PLACES], known: [([0; 2], WordHints::NONE); KNOWN_MAX] };
-        let mut count = 0;
-        let mut kind = 0;
-        while kind < CUES.len() {
-            let (cue, words) = CUES[kind];
-            let mut word = 0;
-            while word < words.len() {
-                let at = table.entry(head(words[word]), &mut count);
-                table.known[at].1.cue = Some(cue);
-                word += 1;
-            }
-            kind += 1;
+        let (known, count) = known();
+        let multiplier = multiplier(&known, count);
+        let mut places = [0; PLACES];
+        let mut at = 1;
+        while at < count {
+            assert!(at < KNOWN_MAX, "there are too many cue words");
+            places[place(known[at].0, multiplier)] = at.to_le_bytes()[0];
+            at += 1;
         }
-        let mut kind = 0;
-        while kind < STYLES.len() {
-            let (style, words) = STYLES[kind];
-            let mut word = 0;
-            while word < words.len() {
-                let at = table.entry(head(words[word]), &mut count);
-                table.known[at].1.style = Some(style);
-                word += 1;
-            }
-            kind += 1;
-        }
-        table
+        CueTable { multiplier, places, known }
     }
+}
 
-    /// Where a word stands, or will from now on.
-    const fn entry(&mut self, head: [u64; 2], count: &mut u8) -> usize {
-        let mut place = CueTable::place(head);
-        while self.places[place] != 0 {
-            let at = self.places[place] as usize - 1;
-            let known = self.known[at].0;
-            if known[0] == head[0] && known[1] == head[1] {
-                return at;
+const fn place(head: [u64; 2], multiplier: u64) -> usize {
+    ((head[0] ^ head[1].rotate_left(29)).wrapping_mul(multiplier) >> 52) as usize
+}
+
+/// A multiplier that gives each of the words a place of its own: the first that does of a row of odd numbers.
+const fn multiplier(known: &[([u64; 2], WordHints); KNOWN_MAX], count: usize) -> u64 {
+    let mut multiplier = 0x9e37_79b9_7f4a_7c15_u64;
+    loop {
+        let mut taken = [0_u64; PLACES / 64];
+        let mut at = 1;
+        while at < count {
+            let place = place(known[at].0, multiplier);
+            if taken[place / 64] >> (place % 64) & 1 == 1 {
+                break;
             }
-            place = (place + 1) % PLACES;
+            taken[place / 64] |= 1 << (place % 64);
+            at += 1;
         }
-        let at = *count as usize;
-        *count += 1;
-        self.places[place] = *count;
-        self.known[at].0 = head;
-        at
+        if at == count {
+            return multiplier;
+        }
+        multiplier = multiplier.wrapping_mul(0xd134_2543_de82_ef95);
     }
+}
+
+/// The words of both lists from the second entry on, each once, and how many entries there are.
+const fn known() -> ([([u64; 2], WordHints); KNOWN_MAX], usize) {
+    let (mut known, mut count) = ([([0; 2], WordHints::NONE); KNOWN_MAX], 1);
+    let mut kind = 0;
+    while kind < CUES.len() {
+        let (cue, words) = CUES[kind];
+        let mut word = 0;
+        while word < words.len() {
+            let at = entry(&mut known, &mut count, head(words[word]));
+            known[at].1.cue = Some(cue);
+            word += 1;
+        }
+        kind += 1;
+    }
+    let mut kind = 0;
+    while kind < STYLES.len() {
+        let (style, words) = STYLES[kind];
+        let mut word = 0;
+        while word < words.len() {
+            let at = entry(&mut known, &mut count, head(words[word]));
+            known[at].1.style = Some(style);
+            word += 1;
+        }
+        kind += 1;
+    }
+    (known, count)
+}
+
+/// Where a word stands, or will from now on.
+const fn entry(known: &mut [([u64; 2], WordHints); KNOWN_MAX], count: &mut usize, head: [u64; 2]) -> usize {
+    let mut at = 1;
+    while at < *count {
+        if known[at].0[0] == head[0] && known[at].0[1] == head[1] {
+            return at;
+        }
+        at += 1;
+    }
+    known[at].0 = head;
+    *count += 1;
+    at
 }
 
 /// A word of small letters as a `Spelling` begins.
 const fn head(word: &str) -> [u64; 2] {
     let bytes = word.as_bytes();
-    assert!(bytes.len() <= HEAD, "a cue word is too long");
+    assert!(bytes.len() < HEAD, "a cue word is too long");
     let mut head = [0; 2];
     let mut at = 0;
     while at < bytes.len() {

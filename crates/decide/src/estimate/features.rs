@@ -3,6 +3,7 @@
 use stint_types::catalog::{Feature, Features};
 use stint_types::chat::Request;
 
+use super::cue::Cue;
 use super::scale::{flag, log};
 use super::text::{QuestionText, TextAnalysis};
 
@@ -18,22 +19,24 @@ pub fn request_features(request: &Request) -> Features {
 
 /// The features of a text.
 pub(super) fn of(text: &TextAnalysis<'_>) -> Features {
-    let counts = &text.tally.plain;
+    let (counts, calculation) = (&text.tally.counts, &text.tally.calculation);
+    let code = counts.cue(Cue::Code) + counts.signs(b"{};`");
+    let operators = calculation.operators + calculation.products;
     let mut features = Features::default();
     features[Feature::Bias] = 1.0;
     features[Feature::Length] = log(text.bytes);
     features[Feature::Context] = log(text.context);
-    features[Feature::Words] = log(counts.words);
+    features[Feature::Words] = log(counts.words());
     features[Feature::Numbers] = log(counts.numbers);
     features[Feature::Digits] = log(counts.digits);
-    features[Feature::Operators] = log(counts.operators);
-    features[Feature::Products] = log(counts.products);
-    features[Feature::Steps] = log(counts.steps);
-    features[Feature::Rates] = log(counts.rates);
-    features[Feature::Brackets] = log(counts.brackets);
-    features[Feature::Code] = flag(counts.code >= 2);
-    features[Feature::Options] = flag(counts.compares);
-    features[Feature::Story] = flag(counts.numbers >= 2 && counts.operators + counts.products == 0);
+    features[Feature::Operators] = log(calculation.operators);
+    features[Feature::Products] = log(calculation.products);
+    features[Feature::Steps] = log(calculation.steps);
+    features[Feature::Rates] = log(counts.cue(Cue::Rate));
+    features[Feature::Brackets] = log(counts.signs(b"("));
+    features[Feature::Code] = flag(code >= 2);
+    features[Feature::Options] = flag(counts.cue(Cue::Compare) > 0);
+    features[Feature::Story] = flag(counts.numbers >= 2 && operators == 0);
     features
 }
 

@@ -2,8 +2,10 @@
 //!
 //! Pieces of words (beginnings and ends of some letters) were tried, and told nothing that these do not.
 
-use stint_types::catalog::{Gram, Prior, TRAITS};
+use stint_types::catalog::{Prior, TRAITS};
 use stint_types::units::mix64;
+
+use super::scale::as_number;
 
 /// The most lexemes that are looked at. So many suffice to characterise a question.
 pub(super) const LEXEMES_MAX: usize = 4096;
@@ -45,130 +47,64 @@ pub fn rarity(inverse_frequency: f64) -> u8 {
     (inverse_frequency * RARITY_UNIT).round().clamp(1.0, 255.0) as u8
 }
 
-/// So many grams are looked up together: then their places are read side by side, and no guess of the processor's at
-/// which of them are known holds up the next.
-const BATCH: usize = 64;
-
-/// Adds up what a prior knows of a text's grams, each counted once; none of a prior that knows no words.
+/// Adds up what a prior knows of a text's grams, each counted once; none of a prior that knows no words. A request's text is read
+/// by `known_grams`, which finds the same.
 pub(super) fn read_grams(prior: &Prior, lexemes: &[u64]) -> Option<GramReading> {
     let places = prior.grams.len();
-    let mut sum = GramSum {
-        places: &prior.grams,
-        seen: places.is_power_of_two().then(|| vec![0; places.div_ceil(64)])?,
-        weights: [0; TRAITS],
-        square: 0,
-        known: 0,
-    };
-    for at in (0..lexemes.len()).step_by(BATCH) {
-        let some = |beside| &lexemes[at..lexemes.len().min(at + BATCH + beside)];
-        sum.add(some(0).iter().copied());
-        sum.add(some(1).windows(2).map(pair));
+    let mut is_met = places.is_power_of_two().then(|| vec![false; places])?;
+    let (mut weights, mut square, mut known) = ([0_i32; TRAITS], 0_u32, 0);
+    for gram in grams(lexemes) {
+        let (place, mark) = place(gram, places);
+        let kept = prior.grams[place];
+        if kept.rarity == 0 || kept.fingerprint != mark {
+            continue;
+        }
+        known += 1;
+        if !std::mem::replace(&mut is_met[place], true) {
+            square += u32::from(kept.rarity).pow(2);
+            weights.iter_mut().zip(kept.weights).for_each(|(sum, weight)| *sum += i32::from(weight));
+        }
     }
-    let all = (2 * lexemes.len()).saturating_sub(1).max(1);
-    let length = f64::from(sum.square).sqrt().max(1.0) / RARITY_UNIT;
+    let length = f64::from(square).sqrt().max(1.0) / RARITY_UNIT;
     Some(GramReading {
-        traits: std::array::from_fn(|i| f64::from(sum.weights[i]) * prior.scales[i] / length),
-        familiarity: count(sum.known) / count(all),
+        traits: std::array::from_fn(|i| f64::from(weights[i]) * prior.scales[i] / length),
+        familiarity: familiarity(known, lexemes.len()),
     })
 }
 
-/// What a prior knows of the grams so far.
-struct GramSum<'p> {
-    places: &'p [Gram],
-    /// A bit for each place that was met.
-    seen: Vec<u64>,
-    weights: [i32; TRAITS],
-    square: u32,
-    known: usize,
+/// The share of the grams of so many lexemes that are known.
+pub(super) fn familiarity(known: usize, lexemes: usize) -> f64 {
+    as_number(known) / as_number((2 * lexemes).saturating_sub(1).max(1))
 }
 
-impl GramSum<'_> {
-    /// Adds some grams, `TOGETHER` at most.
-    #[inline(always)]
-    fn add(&mut self, grams: impl Iterator<Item = u64>) {
-        let all = self.places;
-        let known = TablePlaces::of(grams.map(|gram| {
-            let (place, mark) = place(gram, all.len());
-            (place, (all[place].rarity != 0) & (all[place].fingerprint == mark))
-        }));
-        self.known += known.count;
-        let new = TablePlaces::of(known.each().iter().map(|&place| {
-            let (bit, seen) = (1 << (place % 64), &mut self.seen[place / 64]);
-            let is_new = *seen & bit == 0;
-            *seen |= bit;
-            (place, is_new)
-        }));
-        let mut weights = PackedSums::default();
-        for &place in new.each() {
-            let gram = &all[place];
-            self.square += u32::from(gram.rarity) * u32::from(gram.rarity);
-            weights.add(gram.weights);
-        }
-        self.weights.iter_mut().zip(weights.sums()).for_each(|(sum, weight)| *sum += weight);
+/// So many grams are looked up together.
+pub(super) const BATCH: usize = 64;
+
+/// Some grams of a text, [`BATCH`] at most.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct GramBatch<'a> {
+    pub grams: &'a [u64],
+    /// True if they are lexemes, false if they are pairs.
+    pub are_lexemes: bool,
+}
+
+/// Shows all grams of a text, some of the lexemes and the pairs that end with them in turn.
+#[inline(always)]
+pub(super) fn each_batch(lexemes: &[u64], mut look: impl FnMut(GramBatch<'_>)) {
+    for at in (0..lexemes.len()).step_by(BATCH) {
+        let some = |beside| &lexemes[at..lexemes.len().min(at + BATCH + beside)];
+        look(GramBatch { grams: some(0), are_lexemes: true });
+        let mut pairs = [0; BATCH];
+        let neighbours = some(1).windows(2);
+        let count = neighbours.len();
+        pairs.iter_mut().zip(neighbours).for_each(|(gram, neighbours)| *gram = pair(neighbours));
+        look(GramBatch { grams: &pairs[..count], are_lexemes: false });
     }
-}
-
-/// Sums of `TOGETHER` grams' weights at most, all traits in one go: each raised by 128, so that none is negative, in sixteen
-/// bits of its own.
-#[derive(Default)]
-struct PackedSums {
-    even: u64,
-    odd: u64,
-    count: i32,
-}
-
-impl PackedSums {
-    const EVEN: u64 = 0x00ff_00ff_00ff_00ff;
-
-    #[inline(always)]
-    fn add(&mut self, weights: [i8; TRAITS]) {
-        let raised = u64::from_le_bytes(weights.map(i8::cast_unsigned)) ^ 0x8080_8080_8080_8080;
-        self.even += raised & PackedSums::EVEN;
-        self.odd += (raised >> 8) & PackedSums::EVEN;
-        self.count += 1;
-    }
-
-    #[expect(clippy::cast_possible_truncation, reason = "one lane of four")]
-    fn sums(&self) -> [i32; TRAITS] {
-        std::array::from_fn(|i| {
-            let lanes = if i % 2 == 0 { self.even } else { self.odd };
-            i32::from((lanes >> (16 * (i / 2))) as u16) - 128 * self.count
-        })
-    }
-}
-
-/// Some places of a table.
-struct TablePlaces {
-    places: [usize; BATCH],
-    count: usize,
-}
-
-impl TablePlaces {
-    /// Those that are wanted, of `TOGETHER` at most. Each is written down, and the next one over it where it is not
-    /// wanted: that takes no branch.
-    #[inline(always)]
-    fn of(places: impl Iterator<Item = (usize, bool)>) -> TablePlaces {
-        let mut found = TablePlaces { places: [0; BATCH], count: 0 };
-        for (place, is_wanted) in places {
-            found.places[found.count % BATCH] = place;
-            found.count += usize::from(is_wanted);
-        }
-        found
-    }
-
-    fn each(&self) -> &[usize] {
-        &self.places[..self.count.min(BATCH)]
-    }
-}
-
-#[expect(clippy::cast_precision_loss, reason = "counts within 16 KB of text")]
-fn count(counted: usize) -> f64 {
-    counted as f64
 }
 
 #[cfg(test)]
 mod tests {
-    use std::collections::BTreeSet;
+    use stint_types::catalog::Gram;
 
     use super::*;
     use crate::estimate::text::{QuestionText, TextAnalysis};
@@ -201,44 +137,5 @@ mod tests {
         let said = read_grams(&prior, &lexemes("prime prime xyz")).unwrap();
         assert!((said.traits[0] - 4.0 * 0.5 / 2.0).abs() < 1e-12, "{said:?}");
         assert!((said.familiarity - 0.4).abs() < 1e-12, "two of three words and two pairs: {said:?}");
-    }
-
-    /// The same, one gram after another.
-    fn slowly(prior: &Prior, lexemes: &[u64]) -> GramReading {
-        let (mut seen, mut known, mut all) = (BTreeSet::new(), 0, 0);
-        let (mut weights, mut square) = ([0_i32; TRAITS], 0_u32);
-        for gram in grams(lexemes) {
-            let (place, mark) = place(gram, prior.grams.len());
-            let kept = prior.grams[place];
-            all += 1;
-            if kept.rarity == 0 || kept.fingerprint != mark {
-                continue;
-            }
-            known += 1;
-            if seen.insert(place) {
-                square += u32::from(kept.rarity).pow(2);
-                weights.iter_mut().zip(kept.weights).for_each(|(sum, weight)| *sum += i32::from(weight));
-            }
-        }
-        let length = f64::from(square).sqrt().max(1.0) / RARITY_UNIT;
-        GramReading {
-            traits: std::array::from_fn(|i| f64::from(weights[i]) * prior.scales[i] / length),
-            familiarity: count(known) / count(all.max(1)),
-        }
-    }
-
-    #[test]
-    fn looked_up_together_grams_say_what_they_say_one_by_one() {
-        let prior = crate::estimate::shipped().unwrap().general;
-        let text = include_str!("../../../../README.md");
-        for bytes in [0, 1, 5, 60, 300, 400, 2_048, 9_000, text.len()] {
-            let lexemes = lexemes(&text[..text.floor_char_boundary(bytes)]);
-            for count in (0..lexemes.len().min(200)).chain([lexemes.len()]) {
-                let (quick, slow) =
-                    (read_grams(&prior, &lexemes[..count]).unwrap(), slowly(&prior, &lexemes[..count]));
-                assert_eq!(quick.traits.map(f64::to_bits), slow.traits.map(f64::to_bits));
-                assert_eq!(quick.familiarity.to_bits(), slow.familiarity.to_bits());
-            }
-        }
     }
 }

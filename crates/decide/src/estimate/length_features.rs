@@ -4,6 +4,7 @@
 use stint_types::catalog::{LENGTH_FEATURES, SURFACE_FEATURES, TaskClass};
 
 use super::scale::{as_number, flag, log, share};
+use super::task_cues::MarkupCounts;
 use super::text::TextAnalysis;
 
 /// Beyond the surface features but their first, which is always 1.
@@ -25,7 +26,7 @@ pub(super) fn of(reading: &TextAnalysis<'_>, surface: &[f64; SURFACE_FEATURES]) 
 }
 
 fn beside_surface(reading: &TextAnalysis<'_>) -> [f64; BESIDE] {
-    let markup = &reading.tally.cues.markup;
+    let markup = MarkupCounts::of(&reading.tally.counts);
     let letters = markup.unspaced;
     // Most such letters have three bytes.
     let spaced = reading.text.len().saturating_sub(3 * letters);

@@ -69,31 +69,30 @@ impl LengthInput {
 
     /// What a prior says of it; nothing where there is none.
     pub fn lengths(&self, prior: &LengthPrior) -> Option<TextLengths> {
-        predict(prior, &self.features, self.kind, &self.lexemes)
+        predict(prior, &self.features, self.kind, words(prior, &self.lexemes))
     }
 }
 
-/// What a prior says of a text of this class.
+/// What a prior says of a text of this class, whose words add so much.
 pub(super) fn of(
     prior: &LengthPrior,
     reading: &TextAnalysis<'_>,
     class: TaskClass,
     surface: &[f64; SURFACE_FEATURES],
-    lexemes: &[u64],
+    words: [f64; 2],
 ) -> Option<TextLengths> {
-    predict(prior, &length_features::of(reading, surface), length_features::kind(class), lexemes)
+    predict(prior, &length_features::of(reading, surface), length_features::kind(class), words)
 }
 
 fn predict(
     prior: &LengthPrior,
     features: &[f64; LENGTH_FEATURES],
     kind: usize,
-    lexemes: &[u64],
+    [longer_thought, longer_answer]: [f64; 2],
 ) -> Option<TextLengths> {
     let (thought, answer) = (prior.thought.get(kind)?, prior.answer.as_ref()?);
     let deviations = deviations(features, &prior.usual);
     let dense = |(level, weights): &(f64, LengthWeights)| level + dot(weights, &deviations);
-    let [longer_thought, longer_answer] = words(prior, lexemes);
     Some(TextLengths { thought: dense(thought) + longer_thought, answer: dense(answer) + longer_answer })
 }
 
@@ -113,7 +112,7 @@ fn dot(left: &LengthWeights, right: &LengthWeights) -> f64 {
 }
 
 /// What the known words add, each counted once, of a text of length 1.
-fn words(prior: &LengthPrior, lexemes: &[u64]) -> [f64; 2] {
+pub(super) fn words(prior: &LengthPrior, lexemes: &[u64]) -> [f64; 2] {
     let places = prior.grams.len();
     if !places.is_power_of_two() {
         return [0.0; 2];
@@ -141,7 +140,7 @@ mod tests {
     use crate::estimate::shipped;
 
     fn lengths(text: &str) -> TextLengths {
-        LengthInput::of(text).lengths(&shipped().unwrap().lengths).unwrap()
+        LengthInput::of(text).lengths(shipped().unwrap().priors.lengths()).unwrap()
     }
 
     #[test]

@@ -82,7 +82,13 @@ impl<'t> Lexer<'t> {
     pub(super) fn visit_next(&mut self, look: &mut impl LexemeVisitor<'t>) -> bool {
         let Some(&first) = self.text.as_bytes().get(self.at) else { return false };
         match BYTE_CLASSES[usize::from(first)] {
-            ByteClass::Word => look.word(&self.word()),
+            ByteClass::Word => {
+                look.word(&self.word());
+                // A blank follows most words.
+                if self.text.as_bytes().get(self.at) == Some(&b' ') {
+                    self.at += 1;
+                }
+            }
             ByteClass::Blank => self.at += 1,
             ByteClass::Sign => {
                 self.at += 1;

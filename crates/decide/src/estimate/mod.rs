@@ -5,31 +5,36 @@
 
 pub mod ability;
 mod arithmetic;
+mod calculation;
 mod classify;
 mod cue;
 mod curve;
 mod cut_curve;
 mod domain;
-mod feature_counts;
 mod features;
 mod fit;
 mod grams;
+mod known_grams;
 mod length_features;
 mod length_file;
 mod lengths;
 mod lexeme;
+mod lexeme_counts;
 mod option_shape;
+#[cfg(test)]
+mod plain_reading;
 pub mod prior;
 mod prior_estimator;
 mod prior_file;
+mod rarest_words;
 mod request_traits;
 mod scale;
+mod sign_kind;
 mod signal;
 mod solve;
 mod spelling;
 mod step;
 mod surface;
-mod surface_counts;
 mod swar;
 mod tally;
 mod task_cues;
@@ -40,7 +45,7 @@ use std::sync::Arc;
 
 use stint_types::catalog::{
     Calibration, Demand, Features, LengthTails, LogNormal, MeasuredLengths, ModelCalibration, ModelDemand,
-    RequestTraits, TaskClass,
+    RequestTraits, TaskClass, TextPriors,
 };
 use stint_types::chat::Request;
 use stint_types::units::{Chance, Difficulty, Tokens};
@@ -54,8 +59,10 @@ pub use lengths::{LengthInput, TextLengths, deviations};
 pub use prior_file::{PriorError, decode, encode};
 pub use signal::{ProbeSignal, with_signal};
 
-use grams::{LEXEMES_MAX, read_grams};
+use grams::{LEXEMES_MAX, each_batch};
+use known_grams::KnownGrams;
 use prior::QuestionTraits;
+use rarest_words::RarestWords;
 use step::AgentStep;
 use text::{QuestionText, TextAnalysis};
 
@@ -143,12 +150,21 @@ impl PriorView {
         lexemes: &[u64],
         calibration: &Calibration,
     ) -> Option<PriorView> {
-        let prior = &calibration.general;
-        let said = read_grams(prior, lexemes).filter(|_| !prior.surface.is_empty())?;
+        let (prior, lengths) = (calibration.priors.general(), calibration.priors.lengths());
+        let mut known = KnownGrams::of(&calibration.priors).filter(|_| !prior.surface.is_empty())?;
+        let mut words = RarestWords::default();
+        each_batch(lexemes, |batch| {
+            if batch.are_lexemes {
+                known.add(batch.grams, |lexeme| words.add(lexeme));
+            } else {
+                known.add(batch.grams, |_| ());
+            }
+        });
         let surface = surface::of(analysis);
+        let said = known.reading(prior, lexemes.len());
         let traits = prior::read(prior, &surface, &said).blend(prior);
-        let request = request_traits::of(prior, &traits, &surface, lexemes);
-        let lengths = lengths::of(&calibration.lengths, analysis, class, &surface, lexemes);
+        let request = request_traits::of(prior, &traits, &surface, &words);
+        let lengths = lengths::of(lengths, analysis, class, &surface, known.longer(lengths));
         Some(PriorView { traits: Some(traits), lengths, request })
     }
 }
@@ -160,8 +176,8 @@ impl PriorView {
 pub fn shipped() -> Result<Calibration, ShippedError> {
     let calibration: Calibration =
         toml::from_str(include_str!("calibration.toml")).map_err(ShippedError::Calibration)?;
-    let (general, lengths) = (Arc::new(decode(PRIOR)?), Arc::new(decode_lengths(LENGTHS)?));
-    Ok(Calibration { general, lengths, ..calibration })
+    let priors = Arc::new(TextPriors::of(decode(PRIOR)?, decode_lengths(LENGTHS)?));
+    Ok(Calibration { priors, ..calibration })
 }
 
 /// What a model's coefficients say of a request with these features, if it is of the kind that they were

@@ -18,6 +18,28 @@ pub(super) struct OptionShape {
     pub(super) collective: f64,
 }
 
+const DIGIT: u8 = 1;
+const LETTER: u8 = 2;
+const FORMULA: u8 = 4;
+const COMMA: u8 = 8;
+
+/// Kinds of bytes that tell what an option is made of: looked up, for what comes next in an option is hard to guess.
+static KINDS: [u8; 256] = {
+    let mut kinds = [0; 256];
+    let mut byte = 0_u8;
+    while byte < 128 {
+        kinds[byte as usize] = match byte {
+            b'0'..=b'9' => DIGIT,
+            b'a'..=b'z' | b'A'..=b'Z' => LETTER,
+            b'\\' | b'$' => FORMULA,
+            b',' => COMMA,
+            _ => 0,
+        };
+        byte += 1;
+    }
+    kinds
+};
+
 impl OptionShape {
     /// The shape of these options.
     pub(super) fn of(options: &[&str]) -> OptionShape {
@@ -45,17 +67,8 @@ impl OptionShape {
     }
 
     fn add(&mut self, option: &str) {
-        let mut classes = [false; 4];
-        for byte in option.bytes() {
-            match byte {
-                b'0'..=b'9' => classes[0] = true,
-                b'a'..=b'z' | b'A'..=b'Z' => classes[1] = true,
-                b'\\' | b'$' => classes[2] = true,
-                b',' => classes[3] = true,
-                _ => {}
-            }
-        }
-        let [digits, letters, formula, comma] = classes;
+        let kinds = option.bytes().fold(0, |kinds, byte| kinds | KINDS[usize::from(byte)]);
+        let [digits, letters, formula, comma] = [DIGIT, LETTER, FORMULA, COMMA].map(|kind| kinds & kind != 0);
         self.digits += flag(digits);
         self.numeric += flag(digits && (!letters || option.len() <= 8));
         self.formulas += flag(formula);

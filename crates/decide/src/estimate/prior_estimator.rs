@@ -39,6 +39,7 @@ pub(super) struct PriorEstimator<'a> {
     /// What the old judgement says, for all that the prior cannot tell.
     usual: ModelDemand,
     usual_confidence: f64,
+    usual_difficulty: f64,
     traits: Option<QuestionTraits>,
     lengths: Option<TextLengths>,
     /// By how much the logit of success is higher than on a usual question of MMLU-Pro, beside what its traits say.
@@ -60,9 +61,15 @@ impl<'a> PriorEstimator<'a> {
             ..traits
         };
         let traits = traits.map(scaled);
+        let usual = demand(&calibration.prior, view.features);
+        let solution = lengths.map_or(usual.solution, |lengths| usual_solution(calibration, lengths));
+        let difficulty = traits.as_ref().map(|traits| {
+            1.0 - logistic(calibration.priors.general().curve.at_half.logit(&traits.values) + easier)
+        });
         PriorEstimator {
             calibration,
-            usual: demand(&calibration.prior, view.features),
+            usual_difficulty: difficulty.unwrap_or_else(|| hardness(&usual.thinking)),
+            usual: ModelDemand { solution, ..usual },
             usual_confidence: calibration.prior.confidence,
             traits,
             lengths,
@@ -88,31 +95,29 @@ impl<'a> PriorEstimator<'a> {
     /// What is predicted of a model that was not measured here.
     fn predict(&self, name: &str) -> ModelEstimate {
         let thinking = self.thinking(name);
-        let solution = self.lengths.map_or(self.usual.solution, |lengths| self.solution(lengths));
-        let usual = ModelDemand { thinking, solution, ..self.usual.clone() };
+        let usual = ModelDemand { thinking, ..self.usual.clone() };
+        let difficulty = self.usual_difficulty;
         let Some(traits) = &self.traits else {
-            let difficulty = hardness(&self.usual.thinking);
             return ModelEstimate { demand: usual, confidence: self.usual_confidence, difficulty };
         };
         let ability = self.calibration.abilities.get(name).copied();
         let ability = ability.unwrap_or_else(|| ModelAbility::same(ability::usual_level()));
-        let known = self.calibration.general.models.get(name);
+        let known = self.calibration.priors.general().models.get(name);
         let (done, blind) = self.logits(&ability, known, &traits.values);
         let claimed = known.is_none().then(|| ability.level(self.class, true).spread);
         let sure = PriorCertainty::of(claimed, traits.familiarity);
-        let half = self.calibration.general.curve.at_half.logit(&traits.values) + self.easier;
         let (done, blind) = (Chance::new(logistic(done)), Chance::new(logistic(blind)));
         ModelEstimate {
             demand: ModelDemand { done, blind, spread: sure.spread, ..usual },
             confidence: sure.confidence,
-            difficulty: 1.0 - logistic(half),
+            difficulty,
         }
     }
 
     /// The logits of success after a thought and without one.
     fn logits(&self, ability: &ModelAbility, known: Option<&Loadings>, traits: &[f64; TRAITS]) -> (f64, f64) {
         let (thinking, plain) = (ability.level(self.class, true), ability.level(self.class, false));
-        let curve = &self.calibration.general.curve;
+        let curve = &self.calibration.priors.general().curve;
         let logit = |loadings: &Loadings| loadings.logit(traits) + self.easier;
         match known {
             // Those of the prior were measured without thoughts.
@@ -128,7 +133,7 @@ impl<'a> PriorEstimator<'a> {
         let LogNormal { mu, sigma } = match self.lengths {
             None => self.usual.thinking,
             Some(lengths) => {
-                let spread = self.calibration.lengths.thought_spread;
+                let spread = self.calibration.priors.lengths().thought_spread;
                 let known = if own.is_some() { MODEL_SPREAD } else { 0.0 };
                 let sigma = (spread * spread - known * known).max(0.25).sqrt();
                 LogNormal { mu: lengths.thought, sigma }
@@ -136,12 +141,12 @@ impl<'a> PriorEstimator<'a> {
         };
         LogNormal { mu: (mu + longer).clamp(0.0, LENGTH_MAX.ln()), sigma }
     }
+}
 
-    /// The mean of a model's answers. About half of the spread lies between models, and is a level that outcomes teach.
-    fn solution(&self, lengths: TextLengths) -> Tokens {
-        let variance = self.calibration.lengths.answer_spread.powi(2) / 2.0;
-        Tokens::round((lengths.answer + variance / 2.0).clamp(0.0, LENGTH_MAX.ln()).exp())
-    }
+/// The mean of a usual model's answers. About half of the spread lies between models, and is a level that outcomes teach.
+fn usual_solution(calibration: &Calibration, lengths: TextLengths) -> Tokens {
+    let variance = calibration.priors.lengths().answer_spread.powi(2) / 2.0;
+    Tokens::round((lengths.answer + variance / 2.0).clamp(0.0, LENGTH_MAX.ln()).exp())
 }
 
 /// How far the traits are believed, and by how much the request is easier than they say. They were fitted on choices; how hard

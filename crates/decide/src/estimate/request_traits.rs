@@ -1,73 +1,27 @@
 //! What is kept of a text for learning.
 
-use std::cmp::Reverse;
+use stint_types::catalog::{Prior, RequestTraits, TRAIT_COUNTS};
 
-use stint_types::catalog::{Prior, RequestTraits, TRAIT_COUNTS, TRAIT_WORD_PLACES, TRAIT_WORDS_MAX};
-
-use super::grams::place;
 use super::prior;
+use super::rarest_words::RarestWords;
 use super::surface;
 
 /// Which surface features are kept, by their place. Twelve were as good as all 47: left-out questions of pairs of models that
 /// no report quotes were ranked as well.
 const KEPT: [usize; TRAIT_COUNTS] = [1, 2, 3, 4, 5, 10, 11, 20, 22, 33, 36, 41];
 
-/// What is kept of a text with such traits, such surface features and such lexemes.
+/// What is kept of a text with such traits, such surface features and such words.
 pub(super) fn of(
     prior: &Prior,
     traits: &prior::QuestionTraits,
     surface: &surface::SurfaceValues,
-    lexemes: &[u64],
+    words: &RarestWords,
 ) -> RequestTraits {
     RequestTraits {
         traits: traits.values.map(rounded),
         counts: KEPT.map(|place| rounded(prior::deviation(surface[place], prior.usual[place]))),
-        words: rarest(prior, lexemes),
+        words: words.places(),
     }
-}
-
-/// The places of the known words of a text, each once: where it has too many, of the rarest.
-fn rarest(prior: &Prior, lexemes: &[u64]) -> Vec<u16> {
-    let (mut seen, mut words) = (PlaceSet::default(), Vec::with_capacity(2 * TRAIT_WORDS_MAX));
-    for &lexeme in lexemes {
-        let (at, mark) = place(lexeme, prior.grams.len());
-        let (gram, word) = (&prior.grams[at], word(lexeme));
-        if gram.rarity != 0 && gram.fingerprint == mark && seen.insert(word) {
-            words.push((Reverse(gram.rarity), word));
-        }
-    }
-    if words.len() > TRAIT_WORDS_MAX {
-        words.select_nth_unstable(TRAIT_WORDS_MAX);
-        words.truncate(TRAIT_WORDS_MAX);
-    }
-    let mut words: Vec<u16> = words.into_iter().map(|(_, word)| word).collect();
-    words.sort_unstable();
-    words
-}
-
-/// A bit for each place.
-struct PlaceSet([u64; TRAIT_WORD_PLACES as usize / 64]);
-
-impl Default for PlaceSet {
-    fn default() -> PlaceSet {
-        PlaceSet([0; TRAIT_WORD_PLACES as usize / 64])
-    }
-}
-
-impl PlaceSet {
-    /// False if it was in it already.
-    fn insert(&mut self, place: u16) -> bool {
-        let (bits, bit) = (&mut self.0[usize::from(place / 64)], 1 << (place % 64));
-        let is_new = *bits & bit == 0;
-        *bits |= bit;
-        is_new
-    }
-}
-
-/// A word's place, by bits of its hash that its place in the prior's table does not use.
-fn word(lexeme: u64) -> u16 {
-    let [.., low, high, _, _] = lexeme.to_le_bytes();
-    u16::from_le_bytes([low, high]) % TRAIT_WORD_PLACES
 }
 
 /// To thousandths, so that what is recorded is what was learned from.
@@ -78,7 +32,7 @@ fn rounded(value: f64) -> f32 {
 
 #[cfg(test)]
 mod tests {
-    use stint_types::catalog::Demand;
+    use stint_types::catalog::{Demand, TRAIT_WORDS_MAX};
     use stint_types::chat::{Message, Request, Role};
     use stint_types::units::Tokens;
 

@@ -25,29 +25,11 @@ impl Spelling {
     #[inline(always)]
     pub(super) fn run(bytes: &[u8], from: usize, kind: impl Fn(u64) -> u64) -> Spelling {
         let first = SpellingChunk::at(bytes, from, &kind);
+        let (mut state, mut count, mut next) = (hashed(SEED, first.lower), first.count, 0);
         if first.count == 8 {
-            return Spelling::long(&first, bytes, from, kind);
+            (state, count, next) = long(state, bytes, from, kind);
         }
-        Spelling { state: hashed(SEED, first.lower), bytes: first.count, head: [first.lower, 0] }
-    }
-
-    /// A run that begins with eight bytes.
-    #[inline(never)]
-    fn long(first: &SpellingChunk, bytes: &[u8], from: usize, kind: impl Fn(u64) -> u64) -> Spelling {
-        let mut piece = SpellingChunk::at(bytes, from + 8, &kind);
-        let head = [first.lower, piece.lower];
-        let (mut state, mut count) = (hashed(SEED, first.lower), 8);
-        while piece.count > 0 {
-            if count < HASHED_MAX {
-                state = hashed(state, piece.lower);
-            }
-            count += piece.count;
-            if piece.count < 8 {
-                break;
-            }
-            piece = SpellingChunk::at(bytes, from + count, &kind);
-        }
-        Spelling { state, bytes: count, head }
+        Spelling { state, bytes: count, head: [first.lower, next] }
     }
 
     /// A whole word.
@@ -69,6 +51,25 @@ impl Spelling {
     pub(super) fn hash(&self) -> u64 {
         mix64(self.state ^ u64::try_from(self.bytes.min(HASHED_MAX)).unwrap_or(0))
     }
+}
+
+/// The rest of a run that begins with eight bytes, whose hash is `state`: the hash of all, how many bytes there are, and the
+/// second eight.
+#[inline(never)]
+fn long(mut state: u64, bytes: &[u8], from: usize, kind: impl Fn(u64) -> u64) -> (u64, usize, u64) {
+    let mut chunk = SpellingChunk::at(bytes, from + 8, &kind);
+    let (next, mut count) = (chunk.lower, 8);
+    while chunk.count > 0 {
+        if count < HASHED_MAX {
+            state = hashed(state, chunk.lower);
+        }
+        count += chunk.count;
+        if chunk.count < 8 {
+            break;
+        }
+        chunk = SpellingChunk::at(bytes, from + count, &kind);
+    }
+    (state, count, next)
 }
 
 /// Up to eight bytes of one kind.

@@ -4,9 +4,10 @@
 use stint_types::catalog::SURFACE_FEATURES;
 
 use super::cue::QuestionStyle;
+use super::lexeme_counts::LexemeCounts;
 use super::option_shape::OptionShape;
 use super::scale::{flag, log, share};
-use super::surface_counts::{SignKind, SurfaceCounts};
+use super::sign_kind::SignKind;
 use super::text::TextAnalysis;
 
 /// How a feature is made of a text.
@@ -21,7 +22,7 @@ const FEATURES: [(&str, SurfaceFeature); SURFACE_FEATURES] = [
     ("question length", |s| log(s.reading.question.len())),
     ("numbers and numeric options", |s| flag(s.counts.numbers > 0 && s.options.numeric > 0.5)),
     ("words", |s| s.words),
-    ("letters per word", |s| share(s.counts.letters, s.counts.words)),
+    ("letters per word", |s| share(s.counts.letters, s.counts.words())),
     ("numbers", |s| s.numbers),
     ("digits", |s| log(s.counts.digits)),
     ("capitals per letter", |s| share(s.counts.capitals, s.counts.letters)),
@@ -35,7 +36,7 @@ const FEATURES: [(&str, SurfaceFeature); SURFACE_FEATURES] = [
     ("colons", |s| s.signs(SignKind::Colon)),
     ("percents", |s| s.signs(SignKind::Percent)),
     ("foreign signs", |s| s.signs(SignKind::Foreign)),
-    ("has a formula", |s| flag(s.counts.signs(SignKind::Formula) > 0)),
+    ("has a formula", |s| flag(SignKind::Formula.count(s.counts) > 0)),
     ("has a gap", |s| flag(s.reading.question.contains("__"))),
     ("lines", |s| log(s.reading.lines)),
     ("has a negation", |s| flag(s.counts.style(QuestionStyle::Negation) > 0)),
@@ -69,12 +70,12 @@ const FEATURES: [(&str, SurfaceFeature); SURFACE_FEATURES] = [
 
 /// The surface features of a text, in the order of the prior's weights; the first is always 1.
 pub(super) fn of(reading: &TextAnalysis<'_>) -> SurfaceValues {
-    let counts = &reading.tally.surface;
+    let counts = &reading.tally.counts;
     let surface = Surface {
         reading,
         counts,
         options: OptionShape::of(&reading.options),
-        words: log(counts.words),
+        words: log(counts.words()),
         numbers: log(counts.numbers),
     };
     FEATURES.map(|(_, feature)| feature(&surface))
@@ -83,7 +84,7 @@ pub(super) fn of(reading: &TextAnalysis<'_>) -> SurfaceValues {
 /// What the features are made of.
 struct Surface<'a> {
     reading: &'a TextAnalysis<'a>,
-    counts: &'a SurfaceCounts,
+    counts: &'a LexemeCounts,
     options: OptionShape,
     words: f64,
     numbers: f64,
@@ -91,7 +92,7 @@ struct Surface<'a> {
 
 impl Surface<'_> {
     fn signs(&self, kind: SignKind) -> f64 {
-        log(self.counts.signs(kind))
+        log(kind.count(self.counts))
     }
 
     fn style(&self, style: QuestionStyle) -> f64 {

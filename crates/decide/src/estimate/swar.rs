@@ -32,6 +32,11 @@ pub(super) fn digits(eight: u64) -> u64 {
     within(eight & !TOPS, b'0', b'9') & !eight & TOPS
 }
 
+/// Ends of lines.
+pub(super) fn newlines(eight: u64) -> u64 {
+    is(eight & !TOPS, b'\n') & !eight & TOPS
+}
+
 /// ASCII's capitals as small letters.
 pub(super) fn lowered(eight: u64) -> u64 {
     eight | (letters(eight) & !eight & TOPS) >> 2
@@ -92,6 +97,7 @@ mod tests {
     fn bytes_are_named_as_one_by_one() {
         check(word, |byte| byte.is_ascii_alphanumeric() || byte == b'\'' || byte == b'_');
         check(digits, |byte| byte.is_ascii_digit());
+        check(newlines, |byte| byte == b'\n');
         check(|eight| (lowered(eight) ^ eight) << 2, |byte| byte.is_ascii_uppercase());
     }
 

@@ -2,21 +2,17 @@
 
 use stint_types::units::mix64;
 
-use super::feature_counts::FeatureCounts;
+use super::calculation::CalculationCounts;
 use super::grams::LEXEMES_MAX;
 use super::lexeme::{LexemeVisitor, Lexer, NumberLexeme, WordLexeme};
-use super::surface_counts::SurfaceCounts;
+use super::lexeme_counts::LexemeCounts;
 use super::task_cues::TaskCues;
 
 /// What one pass counts.
 #[derive(Debug, Default)]
 pub(super) struct TextTally {
-    /// For the coefficients of measured models.
-    pub plain: FeatureCounts,
-    /// For the shipped prior.
-    pub surface: SurfaceCounts,
-    /// For the class of the task.
-    pub cues: TaskCues,
+    pub counts: LexemeCounts,
+    pub calculation: CalculationCounts,
 }
 
 impl TextTally {
@@ -26,6 +22,11 @@ impl TextTally {
         let mut lexemes = Lexer::of(text);
         while lexemes.visit_next(&mut pass) {}
         pass.tally
+    }
+
+    /// What they hint at of the kind of work.
+    pub(super) fn cues(&self) -> TaskCues {
+        TaskCues::of(&self.counts, &self.calculation)
     }
 }
 
@@ -49,25 +50,22 @@ impl<L: FnMut(u64)> TallyVisitor<L> {
 impl<'t, L: FnMut(u64)> LexemeVisitor<'t> for TallyVisitor<L> {
     #[inline(always)]
     fn word(&mut self, word: &WordLexeme<'t>) {
-        self.tally.plain.word(word);
-        self.tally.surface.word(word);
-        self.tally.cues.word(word);
+        self.tally.counts.word(word);
+        self.tally.calculation.word(word.bytes);
         self.emit_hash(word.hash);
     }
 
     #[inline(always)]
     fn number(&mut self, number: &NumberLexeme<'t>) {
-        self.tally.plain.number(number.digits);
-        self.tally.surface.number(number.digits);
-        self.tally.cues.number();
+        self.tally.counts.number(number.digits);
+        self.tally.calculation.number(number.digits);
         self.emit_hash(number.hash);
     }
 
     #[inline(always)]
     fn sign(&mut self, sign: char) {
-        self.tally.plain.sign(sign);
-        self.tally.surface.sign(sign);
-        self.tally.cues.sign(sign);
+        self.tally.counts.sign(sign);
+        self.tally.calculation.sign(sign);
         self.emit_hash(mix64(u64::from(sign)));
     }
 }

@@ -1,25 +1,24 @@
-//! What words and signs hint at of the kind of work. The tally counts them, the classification reads them.
+//! What words and signs hint at of the kind of work, for its classification.
 
+use super::calculation::CalculationCounts;
 use super::cue::Cue;
-use super::lexeme::WordLexeme;
+use super::lexeme_counts::LexemeCounts;
 
 /// A language's name says as much as four signs of a program.
-const LANGUAGE: u32 = 4;
+const LANGUAGE: usize = 4;
 /// So much does what is made of programs.
-const PROGRAMMING: u32 = 2;
+const PROGRAMMING: usize = 2;
 
 /// What words and signs hint at.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(super) struct TaskCues {
-    numbers: u32,
-    words: u32,
-    /// Numbers, or letters in their place, with a sign of calculation between them.
-    operations: u32,
-    last: LastLexeme,
+    numbers: usize,
+    words: usize,
+    operations: usize,
     /// A word of a program counts as two of its signs.
-    code: u32,
-    languages: u32,
-    programs: u32,
+    code: usize,
+    languages: usize,
+    programs: usize,
     makes: bool,
     asks: bool,
     pub(super) extracts: bool,
@@ -27,18 +26,8 @@ pub(super) struct TaskCues {
     pub(super) markup: MarkupCounts,
 }
 
-/// What stood last, as far as an operation may go on from it.
-#[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
-enum LastLexeme {
-    #[default]
-    Other,
-    Number,
-    /// A sign of calculation after a number.
-    Sign,
-}
-
 /// Signs that set formulas and programs apart from prose.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(super) struct MarkupCounts {
     /// Before the names of a formula's commands.
     pub(super) backslashes: usize,
@@ -53,62 +42,34 @@ pub(super) struct MarkupCounts {
     pub(super) unspaced: usize,
 }
 
+impl MarkupCounts {
+    pub(super) fn of(counts: &LexemeCounts) -> MarkupCounts {
+        MarkupCounts {
+            backslashes: counts.signs(b"\\"),
+            dollars: counts.signs(b"$"),
+            backticks: counts.signs(b"`"),
+            code: counts.signs(b"={};"),
+            scripts: counts.signs(b"^_"),
+            unspaced: counts.unspaced,
+        }
+    }
+}
+
 impl TaskCues {
-    #[inline]
-    pub(super) fn word(&mut self, word: &WordLexeme<'_>) {
-        self.markup.unspaced += usize::from(is_unspaced_letter(word.bytes));
-        self.words += 1;
-        match word.bytes {
-            [letter] if letter.is_ascii_alphabetic() => self.operand(),
-            _ => self.last = LastLexeme::Other,
-        }
-        match word.hints.cue {
-            Some(Cue::Code) => self.code += 2,
-            Some(Cue::Language) => self.languages += 1,
-            Some(Cue::Programming) => self.programs += 1,
-            Some(Cue::Make) => self.makes = true,
-            Some(Cue::Extract) => self.extracts = true,
-            Some(Cue::Proof) => self.proves = true,
-            Some(Cue::Amount | Cue::Compare) => self.asks = true,
-            Some(Cue::Rate) | None => {}
-        }
-    }
-
-    #[inline]
-    pub(super) fn number(&mut self) {
-        self.numbers += 1;
-        self.operand();
-    }
-
-    fn operand(&mut self) {
-        self.operations += u32::from(self.last == LastLexeme::Sign);
-        self.last = LastLexeme::Number;
-    }
-
-    #[inline]
-    pub(super) fn sign(&mut self, sign: char) {
-        self.last = match (sign, self.last) {
-            ('+' | '*' | '/' | '×' | '÷' | '=' | '^' | '-' | '−' | '<' | '>', LastLexeme::Number) => {
-                LastLexeme::Sign
-            }
-            ('(' | ')' | '[' | ']' | '$' | '\\' | '^' | '-', last) => last,
-            _ => LastLexeme::Other,
-        };
-        let markup = &mut self.markup;
-        match sign {
-            '=' => markup.code += 1,
-            '^' | '_' => markup.scripts += 1,
-            '{' | '}' | ';' => {
-                self.code += 1;
-                markup.code += 1;
-            }
-            '`' => {
-                self.code += 1;
-                markup.backticks += 1;
-            }
-            '\\' => markup.backslashes += 1,
-            '$' => markup.dollars += 1,
-            _ => {}
+    pub(super) fn of(counts: &LexemeCounts, calculation: &CalculationCounts) -> TaskCues {
+        let has = |cue| counts.cue(cue) > 0;
+        TaskCues {
+            numbers: counts.numbers,
+            words: counts.words(),
+            operations: calculation.operations,
+            code: 2 * counts.cue(Cue::Code) + counts.signs(b"{};`"),
+            languages: counts.cue(Cue::Language),
+            programs: counts.cue(Cue::Programming),
+            makes: has(Cue::Make),
+            asks: has(Cue::Amount) || has(Cue::Compare),
+            extracts: has(Cue::Extract),
+            proves: has(Cue::Proof),
+            markup: MarkupCounts::of(counts),
         }
     }
 
@@ -128,9 +89,4 @@ impl TaskCues {
         let named = PROGRAMMING * self.programs.min(1);
         self.code + LANGUAGE * self.languages + named >= 4 || (self.makes && self.programs >= 1)
     }
-}
-
-/// Such a letter is a word of its own, of three or four bytes.
-fn is_unspaced_letter(word: &[u8]) -> bool {
-    matches!(word, [0xe0..=0xff, _, _] | [0xe0..=0xff, _, _, _])
 }

@@ -4,6 +4,7 @@ use std::borrow::Cow;
 
 use stint_types::chat::{ContentPart, Message, Request, Role};
 
+use super::swar;
 use super::tally::TextTally;
 
 /// How much of a text's beginning, and of its end, is looked at: questions stand at one of the two.
@@ -90,7 +91,7 @@ impl<'t> TextAnalysis<'t> {
         let mut options = Vec::new();
         let mut asked = seen;
         let (mut from, mut lines) = (0, 0);
-        for line in seen.split('\n') {
+        for_each_line(seen, |line| {
             if let Some(option) = option(line, options.len()) {
                 if options.is_empty() {
                     asked = &seen[..from];
@@ -99,7 +100,7 @@ impl<'t> TextAnalysis<'t> {
             }
             from += line.len() + 1;
             lines += usize::from(options.is_empty() && from <= seen.len());
-        }
+        });
         TextAnalysis {
             text: seen,
             bytes: text.bytes,
@@ -110,6 +111,22 @@ impl<'t> TextAnalysis<'t> {
             options,
         }
     }
+}
+
+/// Shows each line of a text, the last one too where it is empty.
+#[inline(always)]
+fn for_each_line<'t>(text: &'t str, mut look: impl FnMut(&'t str)) {
+    let (bytes, mut from) = (text.as_bytes(), 0);
+    for at in (0..bytes.len()).step_by(8) {
+        let mut ends = swar::newlines(swar::load(bytes, at));
+        while ends != 0 {
+            let end = at + ends.trailing_zeros() as usize / 8;
+            look(&text[from..end]);
+            from = end + 1;
+            ends &= ends - 1;
+        }
+    }
+    look(&text[from..]);
 }
 
 /// What an option says, where the line opens like the one after `before` others.

@@ -25,8 +25,8 @@ pub use models::{
 };
 pub use prior::{
     AbilityCurve, AbilityLevel, Blend, Calibration, ClassLevels, CurvePoint, CurveRecord, Feature, Features,
-    Gram, LENGTH_FEATURES, LengthGram, LengthPrior, LengthWeights, Loadings, MeasuredCurve, ModelAbility,
-    ModelCalibration, Prior, SURFACE_FEATURES, TEXT_KINDS, TRAITS, TrainingDomain,
+    Gram, GramPair, LENGTH_FEATURES, LengthGram, LengthPrior, LengthWeights, Loadings, MeasuredCurve,
+    ModelAbility, ModelCalibration, Prior, SURFACE_FEATURES, TEXT_KINDS, TRAITS, TextPriors, TrainingDomain,
 };
 pub use routes::{
     AnswerComparison, Canary, Checker, DifficultyProbe, Recipe, RolloutMode, Route, TrafficSplit,

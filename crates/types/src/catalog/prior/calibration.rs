@@ -9,9 +9,8 @@ use serde::{Deserialize, Serialize};
 use crate::catalog::decision::TaskClass;
 
 use super::ability::ModelAbility;
-use super::lengths::LengthPrior;
 use super::measured_curve::MeasuredCurve;
-use super::weights::Prior;
+use super::text_priors::TextPriors;
 
 /// One surface feature of a request's last user message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
@@ -158,13 +157,9 @@ pub struct Calibration {
     /// By model.
     #[serde(default)]
     pub models: BTreeMap<Arc<str>, ModelCalibration>,
-    /// What many models' answers say of a question, for models without their own coefficients. It has a file of
-    /// its own.
+    /// What a text says of models without their own coefficients. It has files of its own.
     #[serde(skip)]
-    pub general: Arc<Prior>,
-    /// What a text says of the lengths of thoughts and answers, for the same models. It has a file of its own, too.
-    #[serde(skip)]
-    pub lengths: Arc<LengthPrior>,
+    pub priors: Arc<TextPriors>,
     /// How able each model is: as the operator states, as scores of it were published, or as is guessed.
     #[serde(skip)]
     pub abilities: BTreeMap<Arc<str>, ModelAbility>,
