@@ -134,3 +134,29 @@ fn capacity(gpu: &Gpu, shape: &ModelShape, settings: &Settings) -> Result<Engine
     let rows = chunk.min(context).saturating_add(settings.sequences);
     Ok(EngineCapacity { slots: settings.sequences, rows, context, blocks, kv_format })
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::gpu::{DeviceMode, shared_binding};
+    use stint_gguf::synth::SyntheticModel;
+
+    /// The chunk beside eight sequences on a device that can bind what so many rows compute in.
+    fn chunk(mode: DeviceMode, rows: u64) -> u32 {
+        let gguf = Gguf::from_bytes(SyntheticModel::default().bytes().into()).unwrap();
+        let shape = ModelShape::read(&gguf).unwrap();
+        let widest = u64::from(shape.hidden.max(2 * shape.feed_forward).max(shape.qkv()));
+        let mut gpu = shared_binding(rows * widest * 4);
+        gpu.mode = mode;
+        suitable_chunk(&gpu, &shape, 8)
+    }
+
+    #[test]
+    fn a_gpu_reads_as_much_of_a_prompt_at_once_as_it_can_bind_up_to_512_tokens() {
+        assert_eq!(
+            [520, 519, 264, 263, 10].map(|rows| chunk(DeviceMode::Gpu, rows)),
+            [512, 256, 256, 128, 128]
+        );
+        assert_eq!([1 << 20, 10].map(|rows| chunk(DeviceMode::SoftwareByLanes, rows)), [128, 128]);
+    }
+}

@@ -168,6 +168,7 @@ pub(super) fn is_unspaced(letter: char) -> bool {
 
 #[cfg(test)]
 mod tests {
+    use super::super::plain_reading::PIECES;
     use super::*;
 
     /// The lexemes of a text, words between `<` and `>`, numbers between `[` and `]`.
@@ -269,37 +270,10 @@ mod tests {
 
     #[test]
     fn eight_bytes_at_once_are_read_as_one_character_after_another() {
-        let pieces = [
-            "What",
-            "don't",
-            " ",
-            "\n",
-            "\u{a0}",
-            "é",
-            "日本",
-            "12",
-            "123456789",
-            "supercalifragilistic",
-            "a_b",
-            "_",
-            "'",
-            "(",
-            "×",
-            "…",
-            "ß",
-            "²",
-            "X",
-            "eightlet",
-            "😀",
-            "\0",
-            "\u{7f}",
-            "sixteen_letters_",
-            "more_than_thirty_two_letters_in_one_word",
-        ];
         let mut dice = stint_types::units::SeededRng::new(7);
         for _ in 0..5_000 {
             let count = dice.next_u64() % 24;
-            let piece = |_| pieces[usize::try_from(dice.next_u64() % 25).unwrap()];
+            let piece = |_| PIECES[usize::try_from(dice.next_u64() % PIECES.len() as u64).unwrap()];
             let text: String = (0..count).map(piece).collect();
             assert_eq!(quickly(&text), slowly(&text), "{text:?}");
         }

@@ -172,7 +172,8 @@ fn check(text: &str) {
     assert_eq!(analysis.lines, analysis.question.matches('\n').count(), "{text:?}");
 }
 
-const PIECES: [&str; 68] = [
+/// What random texts are made of, for every test that reads one twice.
+pub(super) const PIECES: [&str; 68] = [
     "What",
     "don't",
     " ",

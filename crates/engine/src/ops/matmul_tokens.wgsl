@@ -2,7 +2,8 @@
 struct Immediates { rows: u32, tokens: u32, columns: u32, stride: u32, first: u32 }
 var<immediate> i: Immediates;
 
-// Four tokens, or one where COLS is 1: rows of x; rows of y, NONE where nothing is stored; the first row of the weights, and how many there are.
+// Four tokens, or one where COLS is 1: rows of x; rows of y, NONE where nothing is stored; the first row of the weights, and how
+// many there are.
 struct Columns { x: vec4<u32>, y: vec4<u32>, base: u32, all: u32 }
 const NONE = 0xffffffffu;
 

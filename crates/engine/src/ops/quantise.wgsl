@@ -34,6 +34,7 @@ fn quantise(fours: array<vec4<f32>, 8>) -> ByteBlock {
   var block: ByteBlock;
   for (var n = 0u; n < 8u; n++) { block.halves[n / 4u][n % 4u] = pack4xI8(vec4<i32>(round(own[n] * inverse))); }
   let sums = vec2<i32>(sum_bytes(block.halves[0]), sum_bytes(block.halves[1]));
-  block.scale = vec2<u32>(select(NAN, bitcast<u32>(most / 127.0), is_sound), (bitcast<u32>(sums.x) & 0xffffu) | (bitcast<u32>(sums.y) << 16u));
+  let both = (bitcast<u32>(sums.x) & 0xffffu) | (bitcast<u32>(sums.y) << 16u);
+  block.scale = vec2<u32>(select(NAN, bitcast<u32>(most / 127.0), is_sound), both);
   return block;
 }
