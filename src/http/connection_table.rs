@@ -11,6 +11,8 @@ use ipnet::IpNet;
 use tokio::sync::Notify;
 use tokio::time::Instant;
 
+use super::linger::LingerPace;
+
 /// Places beside all others, for the health of a gateway that is full. Nothing else is served there.
 const HEALTH_PLACES: usize = 16;
 
@@ -30,6 +32,7 @@ pub(super) struct ConnectionLimits<'s> {
 pub(super) struct ConnectionTable {
     began: Instant,
     open: Mutex<OpenConnections>,
+    linger_pace: LingerPace,
 }
 
 #[derive(Debug, Default)]
@@ -91,7 +94,11 @@ impl Crowding {
 
 impl ConnectionTable {
     pub(super) fn new() -> Arc<ConnectionTable> {
-        Arc::new(ConnectionTable { began: Instant::now(), open: Mutex::default() })
+        Arc::new(ConnectionTable {
+            began: Instant::now(),
+            open: Mutex::default(),
+            linger_pace: LingerPace::new(),
+        })
     }
 
     /// A place for a connection from this address, if need be that of another which is told to go; how many were. Where all that
@@ -210,6 +217,11 @@ impl ConnectionPlace {
     /// Why only the monitoring pages are served here; `None` where everything is.
     pub(super) fn crowding(&self) -> Option<Crowding> {
         self.crowding
+    }
+
+    /// The pace at which the connections of its listener are read to their ends.
+    pub(super) fn linger_pace(&self) -> &LingerPace {
+        &self.table.linger_pace
     }
 
     /// True while it has something to do.

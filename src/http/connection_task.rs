@@ -10,7 +10,6 @@ use std::time::Duration;
 use hyper::server::conn::http1::Builder;
 use hyper::service::service_fn;
 use hyper_util::rt::{TokioIo, TokioTimer};
-use tokio::io::{AsyncReadExt, AsyncWriteExt};
 
 use stint_types::metrics::Metrics;
 use stint_types::tasks::Tasks;
@@ -23,13 +22,10 @@ use super::connection_table::ConnectionPlace;
 use super::framing::HeadLimits;
 use super::guarded_stream::GuardedStream;
 use super::http2::{self, Http2Connection, PREFACE};
+use super::linger::linger;
 use super::swappable_router::ServedRouter;
 use super::tls::{self, TlsIdentity};
 use super::{Settings, SwappableRouter};
-
-/// How long, and for how many bytes, a connection that was ended is read from, so that its last answer is not lost.
-const LINGER_TIMEOUT: Duration = Duration::from_secs(1);
-const LINGER_BYTES: usize = 8 << 20;
 
 /// What the counter calls connections that did not come to speak TLS.
 pub(super) const HANDSHAKE: &str = "handshake";
@@ -175,29 +171,9 @@ async fn serve(
     match ended {
         // Dropping a connection ends its requests, which settles them.
         None => {}
-        Some(Ok(())) => linger(connection.into_parts().io.into_inner()).await,
+        Some(Ok(())) => linger(connection.into_parts().io.into_inner(), place.linger_pace()).await,
         Some(Err(error)) => tracing::debug!(%error, "a connection ended badly"),
     }
-}
-
-/// Ends a connection so that its last answer arrives: one that is closed with bytes unread is reset, and the caller may lose what
-/// it has not read yet.
-async fn linger(mut connection: Connection) {
-    let is_mid_request = connection.is_mid_request();
-    let rest = async {
-        connection.shutdown().await?;
-        let mut scratch = [0; 8 << 10];
-        let mut left = if is_mid_request { LINGER_BYTES } else { 0 };
-        while left > 0 {
-            match connection.read(&mut scratch).await? {
-                0 => break,
-                read => left = left.saturating_sub(read),
-            }
-        }
-        Ok::<(), io::Error>(())
-    };
-    // What goes wrong now concerns nobody.
-    let _ = tokio::time::timeout(LINGER_TIMEOUT, rest).await;
 }
 
 fn builder(settings: &Settings, head_timeout: Duration) -> Builder {

@@ -1,4 +1,4 @@
-//! A caller's TCP stream with a deadline for writes: one that makes no progress is closed. TLS, where it is spoken, is above it, so that
+//! A caller's TCP stream that moves its bytes in turns, with a deadline for writes: one that makes no progress is closed. TLS, where it is spoken, is above it, so that
 //! its own buffers do not pass for progress.
 //!
 //! It may be looked at before it is read: how it begins says which version of HTTP it speaks.
@@ -13,6 +13,8 @@ use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, ReadBuf};
 use tokio::net::TcpStream;
 use tokio::time::{Instant, Sleep, sleep};
 
+use super::io_turn::IoTurn;
+
 /// A TCP stream whose writes must make progress within a time.
 #[derive(Debug)]
 pub(super) struct GuardedStream {
@@ -21,11 +23,20 @@ pub(super) struct GuardedStream {
     stalled: Option<Pin<Box<Sleep>>>,
     /// What was looked at and is read next.
     seen: Vec<u8>,
+    read: IoTurn,
+    written: IoTurn,
 }
 
 impl GuardedStream {
     pub(super) fn new(stream: TcpStream, patience: Duration) -> GuardedStream {
-        GuardedStream { stream, patience, stalled: None, seen: Vec::new() }
+        GuardedStream {
+            stream,
+            patience,
+            stalled: None,
+            seen: Vec::new(),
+            read: IoTurn::default(),
+            written: IoTurn::default(),
+        }
     }
 
     /// Whether its first bytes are these. Waits for as many of them as it takes to know.
@@ -43,6 +54,32 @@ impl GuardedStream {
             }
         }
         Ok(self.seen == expected)
+    }
+
+    fn read_in_turn(&mut self, cx: &mut Context<'_>, buf: &mut ReadBuf<'_>) -> Poll<io::Result<()>> {
+        ready!(self.read.poll_begin(cx));
+        let before = buf.filled().len();
+        let progress = Pin::new(&mut self.stream).poll_read(cx, buf);
+        self.read.add(buf.filled().len() - before);
+        if progress.is_pending() {
+            self.read.end();
+        }
+        progress
+    }
+
+    /// What a write says, which counts in this turn's bytes.
+    fn write_in_turn(
+        &mut self,
+        cx: &mut Context<'_>,
+        write: impl FnOnce(Pin<&mut TcpStream>, &mut Context<'_>) -> Poll<io::Result<usize>>,
+    ) -> Poll<io::Result<usize>> {
+        ready!(self.written.poll_begin(cx));
+        let progress = write(Pin::new(&mut self.stream), cx);
+        match progress {
+            Poll::Ready(Ok(bytes)) => self.written.add(bytes),
+            Poll::Ready(Err(_)) | Poll::Pending => self.written.end(),
+        }
+        self.guard(cx, progress)
     }
 
     /// Passes on what a write says, but breaks one that stays pending for too long.
@@ -66,7 +103,7 @@ impl AsyncRead for GuardedStream {
         buf: &mut ReadBuf<'_>,
     ) -> Poll<io::Result<()>> {
         if self.seen.is_empty() {
-            return Pin::new(&mut self.stream).poll_read(cx, buf);
+            return self.read_in_turn(cx, buf);
         }
         let passed = self.seen.len().min(buf.remaining());
         buf.put_slice(&self.seen[..passed]);
@@ -77,8 +114,7 @@ impl AsyncRead for GuardedStream {
 
 impl AsyncWrite for GuardedStream {
     fn poll_write(mut self: Pin<&mut Self>, cx: &mut Context<'_>, buf: &[u8]) -> Poll<io::Result<usize>> {
-        let progress = Pin::new(&mut self.stream).poll_write(cx, buf);
-        self.guard(cx, progress)
+        self.write_in_turn(cx, |stream, cx| stream.poll_write(cx, buf))
     }
 
     fn poll_write_vectored(
@@ -86,8 +122,7 @@ impl AsyncWrite for GuardedStream {
         cx: &mut Context<'_>,
         bufs: &[io::IoSlice<'_>],
     ) -> Poll<io::Result<usize>> {
-        let progress = Pin::new(&mut self.stream).poll_write_vectored(cx, bufs);
-        self.guard(cx, progress)
+        self.write_in_turn(cx, |stream, cx| stream.poll_write_vectored(cx, bufs))
     }
 
     fn is_write_vectored(&self) -> bool {
