@@ -31,7 +31,7 @@ pub struct EmbeddingOutcome {
     /// Who made them.
     pub model: Arc<str>,
     /// One for each text, in order, as the upstream wrote them.
-    pub data: Vec<serde_json::Value>,
+    pub vectors: EmbeddingResult,
     /// What was read.
     pub prompt: Tokens,
     /// True if that was reckoned, not reported.
@@ -388,9 +388,9 @@ impl EmbeddingTask {
         EmbeddingOutcome {
             id: self.id,
             model: self.model.name.clone(),
-            data: embedded.data,
             prompt: embedded.prompt.unwrap_or(self.bound),
             estimated: embedded.prompt.is_none(),
+            vectors: embedded,
             cost,
             reserved: self.reserved,
             episode: self.episode.as_ref().map(|run| {

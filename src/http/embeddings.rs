@@ -6,16 +6,19 @@ use axum::body::Body;
 use axum::extract::State;
 use axum::http::{HeaderMap, Request};
 use axum::response::{IntoResponse, Response};
+use serde::Serialize;
 use serde_json::{Map, Value, json};
 
 use crate::gateway::EmbeddingOutcome;
+use stint_backend::EmbeddedText;
 use stint_types::chat::{EmbeddingInputs, EmbeddingRequest};
+use stint_types::tasks::write_json;
 
 use super::api_state::ApiState;
 use super::error::ApiError;
 use super::fields::Fields;
 use super::idempotency_key::{IdempotencyDecision, IdempotentRequest};
-use super::json_response::json_response;
+use super::json_response::json_text;
 use super::received_request::{ReceivedRequest, RequestTerms};
 use super::{access_log, budget, episodes, headers, idempotency_key};
 
@@ -48,35 +51,53 @@ pub(super) async fn embeddings(
     if let Ok(made) = &made {
         access_log::note(|record| record.set_served(&made.model, made.prompt, made.cost));
     }
-    let mut response = made.map(|vectors| render(&vectors)).map_err(ApiError::from).into_response();
+    let mut response = match made {
+        Ok(made) => render(made).await,
+        Err(denial) => ApiError::from(denial).into_response(),
+    };
     if let Some(ticket) = ticket {
         response = idempotency_key::store_answer(&ticket, response).await;
     }
     Ok(service.with_limit_headers(&tenant, response))
 }
 
-fn render(vectors: &EmbeddingOutcome) -> Response {
+/// An answer in OpenAI's form.
+#[derive(Serialize)]
+struct EmbeddingList {
+    object: &'static str,
+    data: Vec<EmbeddedText>,
+    model: Arc<str>,
+    usage: Value,
+    budget: Value,
+}
+
+async fn render(made: EmbeddingOutcome) -> Response {
     let mut budget = json!({
-        "id": vectors.id.to_string(),
-        "model": &*vectors.model,
-        "cost_usd": vectors.cost,
-        "reserved_usd": vectors.reserved,
-        "estimated": vectors.estimated,
+        "id": made.id.to_string(),
+        "model": &*made.model,
+        "cost_usd": made.cost,
+        "reserved_usd": made.reserved,
+        "estimated": made.estimated,
     });
-    if let Some(episode) = &vectors.episode {
+    if let Some(episode) = &made.episode {
         budget["episode"] = episodes::episode_members(episode).into();
     }
-    let body = json!({
-        "object": "list",
-        "data": vectors.data,
-        "model": &*vectors.model,
-        "usage": { "prompt_tokens": vectors.prompt, "total_tokens": vectors.prompt },
-        "budget": budget,
-    });
-    let mut response = json_response(&body);
-    headers::set_request_id(response.headers_mut(), vectors.id);
-    vectors.cost.iter().for_each(|cost| headers::set_cost(response.headers_mut(), *cost));
-    vectors.episode.iter().for_each(|episode| headers::set_episode(response.headers_mut(), &episode.id));
+    let about = made.vectors.text_bytes();
+    let list = EmbeddingList {
+        object: "list",
+        data: made.vectors.data,
+        model: made.model,
+        usage: json!({ "prompt_tokens": made.prompt, "total_tokens": made.prompt }),
+        budget,
+    };
+    let text = match write_json(list, about).await {
+        Ok(text) => text,
+        Err(error) => return ApiError::internal(made.id, &error.to_string()).into_response(),
+    };
+    let mut response = json_text(text);
+    headers::set_request_id(response.headers_mut(), made.id);
+    made.cost.iter().for_each(|cost| headers::set_cost(response.headers_mut(), *cost));
+    made.episode.iter().for_each(|episode| headers::set_episode(response.headers_mut(), &episode.id));
     response
 }
 

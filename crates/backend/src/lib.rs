@@ -4,6 +4,7 @@
 //! beyond the limits in the call, of money, or of callers. Dropping a generation cancels it.
 
 mod behavior;
+mod embedding;
 mod failure;
 pub mod fleet;
 pub mod local;
@@ -29,6 +30,7 @@ use stint_types::chat::{AnswerNote, EmbeddingRequest, Request, SignedThought, Si
 use stint_types::units::Tokens;
 
 pub use behavior::{BehaviorObservation, BehaviorTracker, TargetBehavior, Turns};
+pub use embedding::{EmbeddedText, EmbeddingResult, EmbeddingVector};
 pub use failure::{ENGINE_RESTARTING, Failure, Fault, Retry, UnsupportedFeature, UpstreamReason};
 pub use outage::TargetOutage;
 pub use output_stats::{OutputStats, weighted_characters};
@@ -198,15 +200,6 @@ impl BackendCall {
     pub fn hides_thinking(&self) -> bool {
         self.hidden && self.class == EnforcementClass::Effort
     }
-}
-
-/// Vectors, as the upstream wrote them: one for each text, in order.
-#[derive(Debug, Clone, PartialEq)]
-pub struct EmbeddingResult {
-    /// The list's items, each with `embedding` and `index`.
-    pub data: Vec<Value>,
-    /// Everything read, where the upstream says it.
-    pub prompt: Option<Tokens>,
 }
 
 /// Which part of a generation to make.

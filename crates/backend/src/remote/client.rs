@@ -161,12 +161,17 @@ impl UpstreamClient {
 
     /// Asks for one JSON value.
     pub(super) async fn json(&self, asked: UpstreamRequest) -> Result<Value, Failure> {
+        let bytes = self.bytes(asked).await?;
+        serde_json::from_slice(&bytes).map_err(|_| Failure::new(Fault::Backend, "the upstream sent no JSON"))
+    }
+
+    /// Asks for one JSON value; its bytes.
+    pub(super) async fn bytes(&self, asked: UpstreamRequest) -> Result<Vec<u8>, Failure> {
         let deadline = Instant::now() + self.settings.total;
         let first_byte = UpstreamTimeouts { idle: self.settings.first_byte, deadline };
         let mut response = self.send(&self.pool.whole, asked, "application/json", first_byte).await?;
         let timeouts = UpstreamTimeouts { idle: self.settings.idle, deadline };
-        let bytes = self.read_answer(&mut response, timeouts).await?;
-        serde_json::from_slice(&bytes).map_err(|_| Failure::new(Fault::Backend, "the upstream sent no JSON"))
+        self.read_answer(&mut response, timeouts).await
     }
 
     /// Reads one JSON value that is there without asking for it.

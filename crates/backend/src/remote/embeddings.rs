@@ -1,64 +1,85 @@
 //! Reads the vectors of an answer in OpenAI's form, which most have taken over. Vectors of which some cannot be right are refused:
 //! nobody would notice them in an index.
 
-use serde_json::{Value, json};
+use serde::Deserialize;
+use serde_json::Value;
+use tokio::task::spawn_blocking;
 
-use crate::{EmbeddingResult, Failure, Fault};
+use crate::{EmbeddedText, EmbeddingResult, Failure, Fault};
 use stint_types::units::Tokens;
 
-/// The vectors of so many texts, in the order of their texts.
-pub(super) fn parse(mut answer: Value, wanted: usize) -> Result<EmbeddingResult, Failure> {
-    let broken = |what: &str| Failure::new(Fault::Backend, format!("the upstream sent {what}"));
-    let data = match answer.get_mut("data").map(Value::take).unwrap_or_default() {
-        Value::Array(data) if data.len() == wanted => data,
-        _ => return Err(broken("other than one vector for each text")),
-    };
-    let mut lengths = data.iter().map(vector_length);
+/// The largest answer that is read where it came, within about a millisecond.
+const READ_AT_ONCE: usize = 128 << 10;
+
+/// What an answer has of what is looked at.
+#[derive(Debug, Deserialize)]
+struct EmbeddingAnswer {
+    #[serde(default)]
+    data: Vec<EmbeddedText>,
+    #[serde(default)]
+    usage: Value,
+}
+
+/// The vectors of so many texts, in the order of their texts. A large answer is read beside the runtime.
+pub(super) async fn read(answer: Vec<u8>, wanted: usize) -> Result<EmbeddingResult, Failure> {
+    if answer.len() <= READ_AT_ONCE {
+        return parse(&answer, wanted);
+    }
+    let reading = spawn_blocking(move || parse(&answer, wanted)).await;
+    reading.unwrap_or_else(|_| Err(broken("vectors that cannot be read")))
+}
+
+fn parse(answer: &[u8], wanted: usize) -> Result<EmbeddingResult, Failure> {
+    let other = "other than one vector for each text";
+    let answer: EmbeddingAnswer = serde_json::from_slice(answer)
+        .map_err(|error| broken(if error.is_data() { other } else { "no JSON" }))?;
+    let mut data = answer.data;
+    if data.len() != wanted {
+        return Err(broken(other));
+    }
+    let mut lengths = data.iter().map(|item| item.embedding.length());
     let first = lengths.next().unwrap_or_default();
     if wanted > 0 && (first.is_none() || lengths.any(|length| length != first)) {
         return Err(broken("vectors that are empty, of several lengths, or no numbers"));
     }
-    let data = in_order(data).ok_or_else(|| broken("vectors of which it is not known whose they are"))?;
-    let told =
-        ["/usage/prompt_tokens", "/usage/total_tokens"].iter().find_map(|at| answer.pointer(at)?.as_u64());
+    put_in_order(&mut data)
+        .then_some(())
+        .ok_or_else(|| broken("vectors of which it is not known whose they are"))?;
+    let told = ["prompt_tokens", "total_tokens"].iter().find_map(|name| answer.usage.get(name)?.as_u64());
     Ok(EmbeddingResult { data, prompt: told.map(Tokens) })
 }
 
-/// How many numbers a vector has, or how many characters of base64; nothing where it is none.
-fn vector_length(item: &Value) -> Option<usize> {
-    let length = match item.get("embedding")? {
-        Value::Array(numbers) if numbers.iter().all(Value::is_number) => numbers.len(),
-        Value::String(base64) => base64.len(),
-        _ => 0,
-    };
-    (length > 0).then_some(length)
+fn broken(what: &str) -> Failure {
+    Failure::new(Fault::Backend, format!("the upstream sent {what}"))
 }
 
-/// The items by their indexes, if each has one of its own. Where none has one, their order is all there is; some, as Google, leave
-/// out that of the first, which is zero.
-fn in_order(mut items: Vec<Value>) -> Option<Vec<Value>> {
-    let has_none = items.iter().all(|item| item["index"].is_null());
-    for (at, item) in items.iter_mut().enumerate().filter(|(_, item)| item["index"].is_null()) {
-        item.as_object_mut()?.insert("index".to_owned(), json!(if has_none { at } else { 0 }));
+/// Sorts the items by their indexes; whether each has one of its own. Where none has one, their order is all there is; some, as Google,
+/// leave out that of the first, which is zero.
+fn put_in_order(items: &mut [EmbeddedText]) -> bool {
+    let has_none = items.iter().all(|item| item.index.is_none());
+    for (at, item) in (0..).zip(items.iter_mut()) {
+        item.index.get_or_insert(if has_none { at } else { 0 });
     }
-    items.sort_by_key(|item| item["index"].as_u64());
-    let is_whole = (0..).zip(&items).all(|(at, item)| item["index"].as_u64() == Some(at));
-    is_whole.then_some(items)
+    items.sort_by_key(|item| item.index);
+    (0..).zip(items).all(|(at, item)| item.index == Some(at))
 }
 
 #[cfg(test)]
 mod tests {
+    use serde_json::json;
+
     use super::*;
 
     /// The vectors that are read of `data`, in their order.
-    fn read(data: &Value, wanted: usize) -> Option<Vec<Value>> {
-        let read = parse(json!({"data": data, "usage": {"prompt_tokens": 3}}), wanted);
+    fn vectors(data: &Value, wanted: usize) -> Option<Vec<Value>> {
+        let answer = json!({"data": data, "usage": {"prompt_tokens": 3}}).to_string();
+        let read = parse(answer.as_bytes(), wanted);
         assert!(read.as_ref().map_or_else(|it| !it.unsent, |it| it.prompt == Some(Tokens(3))), "{data}");
-        let vectors = read.ok()?.data.into_iter().zip(0..).map(|(mut item, at)| {
-            assert_eq!(item["index"], json!(at));
-            item["embedding"].take()
+        let told = read.ok()?.data.into_iter().zip(0..).map(|(item, at)| {
+            assert_eq!(item.index, Some(at));
+            json!(item)["embedding"].take()
         });
-        Some(vectors.collect())
+        Some(told.collect())
     }
 
     fn item(index: u64, embedding: &Value) -> Value {
@@ -67,13 +88,35 @@ mod tests {
 
     #[test]
     fn vectors_are_told_in_the_order_of_their_texts() {
-        let (a, b) = (json!([0.5, 1]), json!([1, -0.5]));
-        assert_eq!(read(&json!([item(1, &b), item(0, &a)]), 2), Some(vec![a.clone(), b.clone()]));
+        let (a, b) = (json!([0.5, 1.5]), json!([2, -1]));
+        assert_eq!(vectors(&json!([item(1, &b), item(0, &a)]), 2), Some(vec![a.clone(), b.clone()]));
         let unnumbered = json!([{"embedding": a}, {"embedding": b}]);
-        assert_eq!(read(&unnumbered, 2), Some(vec![a.clone(), b.clone()]));
+        assert_eq!(vectors(&unnumbered, 2), Some(vec![a.clone(), b.clone()]));
         let first_unnumbered = json!([{"embedding": b}, item(1, &a)]);
-        assert_eq!(read(&first_unnumbered, 2), Some(vec![b, a]));
-        assert_eq!(read(&json!([item(0, &json!("AAAAPw=="))]), 1), Some(vec![json!("AAAAPw==")]));
+        assert_eq!(vectors(&first_unnumbered, 2), Some(vec![b, a]));
+        assert_eq!(vectors(&json!([item(0, &json!("AAAAPw=="))]), 1), Some(vec![json!("AAAAPw==")]));
+    }
+
+    #[test]
+    fn an_answer_without_vectors_is_told_as_what_it_is() {
+        for (answer, expected) in [
+            ("{", "no JSON"),
+            ("[]", "other than one vector"),
+            ("{}", "other than one vector"),
+            (r#"{"data": "none"}"#, "other than one vector"),
+            (r#"{"data": [[0.5]]}"#, "other than one vector"),
+        ] {
+            let failure = parse(answer.as_bytes(), 1).unwrap_err();
+            assert!(failure.to_string().contains(expected), "{answer}: {failure}");
+        }
+    }
+
+    #[tokio::test]
+    async fn a_large_answer_is_the_same() {
+        let vector: Vec<f64> = (0..20_000).map(|at| f64::from(at) / 7.0).collect();
+        let answer = json!({"data": [item(0, &json!(vector))]}).to_string();
+        assert!(answer.len() > READ_AT_ONCE);
+        assert_eq!(read(answer.clone().into_bytes(), 1).await, parse(answer.as_bytes(), 1));
     }
 
     #[test]
@@ -81,14 +124,14 @@ mod tests {
         let good = json!([0.5, 1]);
         for embedding in [json!([]), json!(["a", "b"]), json!([null, 1]), json!([1]), json!(""), json!(null)]
         {
-            assert_eq!(read(&json!([item(0, &good), item(1, &embedding)]), 2), None, "{embedding}");
-            assert_eq!(read(&json!([item(0, &embedding), item(1, &good)]), 2), None, "{embedding}");
+            assert_eq!(vectors(&json!([item(0, &good), item(1, &embedding)]), 2), None, "{embedding}");
+            assert_eq!(vectors(&json!([item(0, &embedding), item(1, &good)]), 2), None, "{embedding}");
         }
         for indexes in [[0, 0], [1, 2], [7, 0]] {
-            assert_eq!(read(&json!(indexes.map(|index| item(index, &good))), 2), None, "{indexes:?}");
+            assert_eq!(vectors(&json!(indexes.map(|index| item(index, &good))), 2), None, "{indexes:?}");
         }
-        assert_eq!(read(&json!([item(0, &good), {"embedding": good}]), 2), None);
-        assert_eq!(read(&json!([item(0, &good)]), 2), None);
-        assert_eq!(read(&json!([good]), 1), None);
+        assert_eq!(vectors(&json!([item(0, &good), {"embedding": good}]), 2), None);
+        assert_eq!(vectors(&json!([item(0, &good)]), 2), None);
+        assert_eq!(vectors(&json!([good]), 1), None);
     }
 }

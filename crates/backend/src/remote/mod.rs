@@ -221,8 +221,8 @@ impl<P: Provider> RemoteBackend<P> {
 
     async fn embed_inputs(&self, ask: &EmbeddingRequest) -> Result<EmbeddingResult, Failure> {
         let sent = self.provider.embed(ask)?;
-        let answer = self.client.json(sent).await?;
-        embeddings::parse(answer, ask.inputs.len())
+        let answer = self.client.bytes(sent).await?;
+        embeddings::read(answer, ask.inputs.len()).await
     }
 }
 

@@ -205,8 +205,8 @@ impl Backend for LlamaCppBackend {
     fn embed(&self, ask: Arc<EmbeddingRequest>) -> BoxFuture<'_, Result<EmbeddingResult, Failure>> {
         async move {
             let asked = UpstreamRequest::new("v1/embeddings", wire::embedding(&ask, None));
-            let answer = self.server.client.json(asked).await;
-            super::embeddings::parse(answer?, ask.inputs.len())
+            let answer = self.server.client.bytes(asked).await?;
+            super::embeddings::read(answer, ask.inputs.len()).await
         }
         .boxed()
     }
