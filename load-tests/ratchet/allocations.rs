@@ -39,6 +39,8 @@ const WARM_UP: usize = 60;
 /// Requests of one batch, and batches. What runs now and then beside the requests falls into few of them.
 const BATCH: u64 = 40;
 const BATCHES: usize = 9;
+/// What is written behind an answer is so before the next request comes, and never together with what that one writes.
+const BETWEEN: Duration = Duration::from_millis(3);
 /// Events of the longer stream.
 const LONG: usize = 253;
 const SHORT: usize = 53;
@@ -102,6 +104,7 @@ fn measure(caller: &mut Caller, body: &Value) -> Result<Allocations, Failed> {
             let is_right =
                 answer.starts_with("HTTP/1.1 200") && answer.contains('#') && !answer.contains("\"error\"");
             assert!(is_right, "{answer}");
+            thread::sleep(BETWEEN);
         }
         Ok::<_, Failed>(())
     };

@@ -8,7 +8,11 @@ AGREED = {"allocations.plain": {"count": 1000, "bytes": 50_000}}
 
 
 def said(**measured):
-    return [str(change) for change in agreed.changes(AGREED, {"allocations.plain": measured})]
+    return [str(change) for change in changes(**measured)]
+
+
+def changes(**measured):
+    return list(agreed.changes(AGREED, {"allocations.plain": measured}))
 
 
 class Ratchet(unittest.TestCase):
@@ -23,6 +27,11 @@ class Ratchet(unittest.TestCase):
         [change] = said(count=1000, bytes=38_000)
         self.assertIn("24.0 % better", change)
         self.assertIn("make ratchet-set", change)
+
+    def test_only_what_is_worse_or_new_breaks_anything(self):
+        for measured, breaks in ({"count": 1031}, True), ({"count": 900}, False), ({"events": 3}, True):
+            [change] = changes(**measured)
+            self.assertEqual(change.breaks, breaks, measured)
 
     def test_a_number_that_nobody_agreed_on_is_told(self):
         [change] = said(events=3)
