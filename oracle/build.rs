@@ -24,7 +24,7 @@ const PARSERS: [Parser; 10] = [
     Parser { name: "tags", folder: "../crates/prompt/src", source: Source::File("tags.rs") },
     Parser { name: "calls", folder: "../crates/prompt/src/tool_calls", source: Source::File("mod.rs") },
     Parser { name: "heads", folder: "../src/http", source: Source::File("framing.rs") },
-    Parser { name: "json", folder: "../src/http", source: Source::File("strict.rs") },
+    Parser { name: "json", folder: "../crates/types/src", source: Source::File("strict_json.rs") },
     Parser {
         name: "requests",
         folder: "../src/http",

@@ -1,12 +1,12 @@
 //! The reader of callers' JSON, against `serde_json`'s own, which takes the last of two members of one name.
 
 use std::collections::BTreeSet;
+use std::fmt::Display;
 
 use serde::Deserialize;
 use serde::de::{Deserializer, MapAccess, SeqAccess, Visitor};
-use serde_json::{Map, Value};
+use serde_json::Value;
 
-use crate::requests::error::ApiError;
 use crate::{Subject, same};
 
 macro_rules! subjects {
@@ -14,8 +14,8 @@ macro_rules! subjects {
         /// The reader's checks.
         pub const SUBJECT: Subject = Subject {
             name: "json",
-            sound: |bytes| check(bytes, sound::object),
-            planted: &[$((stringify!($planted), |bytes| check(bytes, $planted::object))),*],
+            sound: |bytes| check(bytes, in_words(sound::read(bytes, VALUES_MAX))),
+            planted: &[$((stringify!($planted), |bytes| check(bytes, in_words($planted::read(bytes, VALUES_MAX))))),*],
             words: &[b"{", b"}", b"[", b"]", b":", b",", b"\"a\"", b"\"a\":1,", b"null", b"-1", b"1e400", b"\\u0061", b"0.5", b"\""],
         };
     };
@@ -26,20 +26,22 @@ include!(concat!(env!("OUT_DIR"), "/json.rs"));
 /// The most values in these checks.
 const VALUES_MAX: usize = 24;
 
-/// A reader of callers' JSON.
-type Read = fn(&[u8], usize) -> Result<Map<String, Value>, ApiError>;
+/// What a copy of the reader found; each copy has an error of its own.
+fn in_words<E: Display>(read: Result<Value, E>) -> Result<Value, String> {
+    read.map_err(|error| error.to_string())
+}
 
-fn check(bytes: &[u8], read: Read) -> Result<(), String> {
+fn check(bytes: &[u8], ours: Result<Value, String>) -> Result<(), String> {
     let theirs = serde_json::from_slice::<Value>(bytes);
-    match (read(bytes, VALUES_MAX), theirs) {
-        (Ok(map), Ok(value)) => {
-            same(&Value::Object(map), &value, "against serde_json")?;
+    match (ours, theirs) {
+        (Ok(read), Ok(value)) => {
+            same(&read, &value, "against serde_json")?;
             same(&(values(&value) > VALUES_MAX), &false, "too many values")?;
             same(&repeats(bytes), &false, "a name that is there twice")
         }
-        (Ok(map), Err(error)) => Err(format!("{map:?} of what is no JSON: {error}")),
-        (Err(_), Ok(value)) if !value.is_object() || repeats(bytes) || values(&value) > VALUES_MAX => Ok(()),
-        (Err(error), Ok(_)) => Err(format!("refused without a reason: {}", error.message)),
+        (Ok(read), Err(error)) => Err(format!("{read:?} of what is no JSON: {error}")),
+        (Err(_), Ok(value)) if repeats(bytes) || values(&value) > VALUES_MAX => Ok(()),
+        (Err(error), Ok(_)) => Err(format!("refused without a reason: {error}")),
         (Err(_), Err(_)) => Ok(()),
     }
 }

@@ -1,6 +1,6 @@
 //! What a hook says, and what is made of it. Pure.
 
-use serde_json::Value;
+use stint_types::strict_json;
 
 /// The longest message of a refusal that callers are given, in characters.
 const MESSAGE_MAX: usize = 1_000;
@@ -42,7 +42,7 @@ pub enum AnswerVerdict {
 impl HookVerdict {
     /// Reads what a hook answered: `list` and `text` are the members of a rewrite. There are so many things to judge.
     pub(super) fn read(answer: &[u8], list: &str, text: &str, count: usize) -> Option<HookVerdict> {
-        let answer: Value = serde_json::from_slice(answer).ok()?;
+        let answer = strict_json::read(answer, strict_json::VALUES_MAX).ok()?;
         match answer.get("verdict")?.as_str()? {
             "allow" => Some(HookVerdict::Allow),
             "refuse" => Some(HookVerdict::Refuse(answer["message"].as_str().map(shortened))),
@@ -94,6 +94,8 @@ mod tests {
         check(r#"{"verdict": "refuse"}"#, Some(&HookVerdict::Refuse(None)));
         check(r#"{"verdict": "maybe"}"#, None);
         check("{}", None);
+        check(r#"{"verdict": "refuse", "verdict": "allow"}"#, None);
+        check(r#"{"verdict": "allow", "notes": {"a": 1, "a": 2}}"#, None);
         check("", None);
     }
 

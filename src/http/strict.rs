@@ -1,31 +1,19 @@
-//! Reads JSON strictly: a duplicate key is an error, and so is a body of more values than anything that is asked has. A value takes
-//! ten times the memory of its text where that is short.
+//! Bodies as JSON objects, read strictly.
 
-use std::cell::Cell;
-use std::fmt;
+use serde_json::{Map, Value};
 
-use serde::de::{DeserializeSeed, Deserializer, Error, MapAccess, SeqAccess, Visitor};
-use serde_json::{Map, Number, Value};
+use stint_types::strict_json::{self, StrictJsonError};
 
 use super::error::{ApiError, codes};
 
-/// The most values of a body, each member and each item of a list counting one. A conversation of thousands of turns has far fewer.
-pub(super) const VALUES_MAX: usize = 1 << 18;
+pub(super) use strict_json::VALUES_MAX;
 
 /// Reads a JSON object of so many values at most.
 ///
 /// # Errors
 /// 400 where the text is not JSON, has a key twice or too many values, is nested deeper than 128 levels, or is no object.
 pub(super) fn object(body: &[u8], values_max: usize) -> Result<Map<String, Value>, ApiError> {
-    let left = Cell::new(values_max.saturating_add(1));
-    let mut reader = serde_json::Deserializer::from_slice(body);
-    let read = StrictVisitor { left: &left }.deserialize(&mut reader);
-    let read = read.and_then(|value| reader.end().map(|()| value));
-    let value = read.map_err(|error| match left.get() {
-        0 => too_many_values(values_max),
-        _ => ApiError::invalid(None, format!("the body is not valid JSON: {error}")),
-    })?;
-    match value {
+    match strict_json::read(body, values_max).map_err(|error| unreadable(&error))? {
         Value::Object(map) => Ok(map),
         _ => Err(ApiError::invalid(None, "the body must be a JSON object")),
     }
@@ -43,74 +31,11 @@ pub(super) fn values(members: &Map<String, Value>) -> usize {
     members.values().map(of).sum()
 }
 
-fn too_many_values(most: usize) -> ApiError {
-    let message = format!("the body has more than {most} values; send less in one request");
-    ApiError::invalid(None, message).with_code(codes::TOO_MANY_VALUES)
-}
-
-/// Reads a value and those in it, as long as there may be more.
-#[derive(Clone, Copy)]
-struct StrictVisitor<'c> {
-    left: &'c Cell<usize>,
-}
-
-impl<'de> DeserializeSeed<'de> for StrictVisitor<'_> {
-    type Value = Value;
-
-    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<Value, D::Error> {
-        let left = self.left.get().saturating_sub(1);
-        self.left.set(left);
-        if left == 0 {
-            return Err(D::Error::custom("too many values"));
-        }
-        deserializer.deserialize_any(self)
-    }
-}
-
-impl<'de> Visitor<'de> for StrictVisitor<'_> {
-    type Value = Value;
-
-    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("any JSON value")
-    }
-    fn visit_unit<E: Error>(self) -> Result<Value, E> {
-        Ok(Value::Null)
-    }
-    fn visit_bool<E: Error>(self, value: bool) -> Result<Value, E> {
-        Ok(Value::Bool(value))
-    }
-    fn visit_i64<E: Error>(self, value: i64) -> Result<Value, E> {
-        Ok(Value::from(value))
-    }
-    fn visit_u64<E: Error>(self, value: u64) -> Result<Value, E> {
-        Ok(Value::from(value))
-    }
-    fn visit_f64<E: Error>(self, value: f64) -> Result<Value, E> {
-        Number::from_f64(value).map(Value::Number).ok_or_else(|| E::custom("a number out of range"))
-    }
-    fn visit_str<E: Error>(self, value: &str) -> Result<Value, E> {
-        Ok(Value::from(value))
-    }
-    fn visit_string<E: Error>(self, value: String) -> Result<Value, E> {
-        Ok(Value::from(value))
-    }
-    fn visit_seq<A: SeqAccess<'de>>(self, mut items: A) -> Result<Value, A::Error> {
-        let mut list = Vec::new();
-        while let Some(item) = items.next_element_seed(self)? {
-            list.push(item);
-        }
-        Ok(Value::Array(list))
-    }
-    fn visit_map<A: MapAccess<'de>>(self, mut entries: A) -> Result<Value, A::Error> {
-        let mut map = Map::new();
-        while let Some(key) = entries.next_key::<String>()? {
-            let value = entries.next_value_seed(self)?;
-            if map.contains_key(&key) {
-                return Err(A::Error::custom(format_args!("the key {key:?} is there twice; send it once")));
-            }
-            map.insert(key, value);
-        }
-        Ok(Value::Object(map))
+fn unreadable(error: &StrictJsonError) -> ApiError {
+    let problem = ApiError::invalid(None, format!("the body {error}"));
+    match error {
+        StrictJsonError::TooManyValues(_) => problem.with_code(codes::TOO_MANY_VALUES),
+        StrictJsonError::Invalid(_) => problem,
     }
 }
 
