@@ -173,7 +173,8 @@ fn within(request: &Request, body: &Map<String, Value>) -> Result<(), String> {
     same(&fits, &true, "whether it is within its limits")?;
     let tools = body.get("tools").and_then(Value::as_array).map_or(0, Vec::len);
     same(&request.tools.len(), &tools, "so many tools")?;
-    let choices = body.get("n").and_then(Value::as_u64).unwrap_or(1);
+    // The gateway refuses what is more than this, and far less.
+    let choices = body.get("n").and_then(Value::as_u64).unwrap_or(1).min(u32::MAX.into());
     same(&u64::from(request.choices), &choices, "so many answers")?;
     let stream = body.get("stream").and_then(Value::as_bool).unwrap_or(false);
     same(&request.streams, &stream, "whether it streams")

@@ -6,7 +6,7 @@ use std::panic::AssertUnwindSafe;
 use axum::Router;
 use axum::body::Body;
 use axum::extract::State;
-use axum::http::{HeaderMap, Request, Uri, Version, header};
+use axum::http::{Request, Uri, Version, header};
 use axum::middleware::{Next, from_fn, from_fn_with_state};
 use axum::response::{IntoResponse, Response};
 use axum::routing::MethodRouter;
@@ -78,11 +78,9 @@ async fn check_host_and_id<F: Future<Output = Response>>(
     request: Request<Body>,
     next: impl FnOnce(Request<Body>) -> F,
 ) -> Response {
-    let mut response = if has_one_host(request.headers(), &request) {
-        next(request).await
-    } else {
-        let error = ApiError::invalid(None, "there must be exactly one Host header");
-        error.with_code(codes::BAD_HOST).into_response()
+    let mut response = match check_host(&request) {
+        Ok(()) => next(request).await,
+        Err(message) => ApiError::invalid(None, message).with_code(codes::BAD_HOST).into_response(),
     };
     if !headers::has_request_id(response.headers()) {
         headers::set_request_id(response.headers_mut(), RequestId::new());
@@ -96,17 +94,25 @@ async fn catch_panic(work: impl Future<Output = Response>) -> Response {
 }
 
 /// A proxy and we must not disagree about whom a request is for.
-fn has_one_host(headers: &HeaderMap, request: &Request<Body>) -> bool {
-    let mut hosts = headers.get_all(header::HOST).iter();
+fn check_host(request: &Request<Body>) -> Result<(), &'static str> {
+    let mut hosts = request.headers().get_all(header::HOST).iter();
     let (host, authority) = (hosts.next(), request.uri().authority());
     if hosts.next().is_some() {
-        return false;
+        return Err("there must be exactly one Host header, and there are several");
     }
     match (host, authority) {
-        (Some(host), Some(authority)) => host.as_bytes().eq_ignore_ascii_case(authority.as_str().as_bytes()),
+        (Some(host), Some(authority))
+            if !host.as_bytes().eq_ignore_ascii_case(authority.as_str().as_bytes()) =>
+        {
+            Err(
+                "the Host header names another host than the address of the request; send the same host in both",
+            )
+        }
         // Older checks of load balancers have none.
-        (None, None) => request.version() < Version::HTTP_11,
-        _ => true,
+        (None, None) if request.version() >= Version::HTTP_11 => {
+            Err("there must be exactly one Host header, and there is none")
+        }
+        _ => Ok(()),
     }
 }
 

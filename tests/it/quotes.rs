@@ -95,8 +95,14 @@ async fn a_quote_keeps_to_what_the_caller_states_and_has_and_refuses_as_the_requ
             assert_eq!(quoted.error()["code"], asked.error()["code"], "{budget}");
         }
     }
-    let many = json!({ "model": "auto", "n": 100_000, "messages": [{ "role": "user", "content": "1+2" }] });
-    assert_eq!(quote(&world, &many).await.status, 400);
+    for n in [100_000_u64, 1_000_000_000_000] {
+        let many = json!({ "model": "auto", "n": n, "messages": [{ "role": "user", "content": "1+2" }] });
+        for answer in [quote(&world, &many).await, world.ask("sk-user", &many).await] {
+            let error = answer.error();
+            assert_eq!((answer.status, &error["param"]), (400, &json!("n")), "{error}");
+            assert!(error["message"].as_str().unwrap().starts_with("n may be 8 at most"), "{error}");
+        }
+    }
 }
 
 /// The verb's output for these words.

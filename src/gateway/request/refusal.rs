@@ -46,10 +46,8 @@ pub enum RequestRefusal {
     )]
     SeveralEmbedders(String),
     /// More answers were asked for than one request may have.
-    #[error("n is {asked}; at most {most} answers can be had in one request")]
+    #[error("n may be {most} at most: one request gives no more answers than that")]
     TooManyChoices {
-        /// How many were asked for.
-        asked: u32,
         /// How many there may be.
         most: u32,
     },

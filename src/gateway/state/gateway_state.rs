@@ -99,8 +99,8 @@ impl GatewayState {
 
     /// Refuses more choices than one request may ask for.
     pub(crate) fn check_choices(&self, request: &Request) -> Result<(), RequestRefusal> {
-        let (asked, most) = (request.choices, self.parts.settings.choices_max);
-        if asked > most { Err(RequestRefusal::TooManyChoices { asked, most }) } else { Ok(()) }
+        let most = self.parts.settings.choices_max;
+        if request.choices > most { Err(RequestRefusal::TooManyChoices { most }) } else { Ok(()) }
     }
 
     /// The refusal of a name that nothing has that this caller may name.

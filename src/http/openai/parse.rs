@@ -82,8 +82,11 @@ pub(super) fn request(
 }
 
 pub(super) fn choices(fields: &mut Fields) -> Result<u32, ApiError> {
-    let n = fields.integer("n")?.unwrap_or(1);
-    u32::try_from(n).ok().filter(|&n| n > 0).ok_or_else(|| ApiError::invalid(Some("n"), "must be at least 1"))
+    match fields.integer("n")?.unwrap_or(1) {
+        0 => Err(ApiError::invalid(Some("n"), "must be at least 1")),
+        // The gateway refuses all that are too many, and says how many there may be.
+        n => Ok(u32::try_from(n).unwrap_or(u32::MAX)),
+    }
 }
 
 /// Whether a stream ends with a chunk of usage.

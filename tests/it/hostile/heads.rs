@@ -121,3 +121,20 @@ async fn no_method_opens_a_tunnel_or_speaks_another_protocol() {
         assert!(!answer.to_ascii_lowercase().contains("\r\nupgrade:"), "{path}: {answer}");
     }
 }
+
+/// Whoever reads the error knows which of the two hosts to mend.
+#[tokio::test]
+async fn what_is_wrong_with_the_host_is_told() {
+    let (world, _) = world().await;
+    for (target, hosts, told) in [
+        ("/v1/models", "", "there is none"),
+        ("/v1/models", "host: a\r\nhost: a\r\n", "there are several"),
+        ("http://b/v1/models", "host: a\r\n", "names another host than the address"),
+    ] {
+        let mut connection = connect(&world).await;
+        let request = format!("GET {target} HTTP/1.1\r\n{hosts}connection: close\r\n\r\n");
+        connection.write_all(request.as_bytes()).await.unwrap();
+        let answer = rest(connection).await;
+        assert!(answer.starts_with("HTTP/1.1 400") && answer.contains(told), "{answer}");
+    }
+}

@@ -48,7 +48,7 @@ pub(in crate::http) const BAD_HOST: ErrorCode = ErrorCode {
     word: "bad_host",
     status: 403,
     also: Some(400),
-    when: "The admin API or the page is called by a name that it does not have; 400 where a request has no Host header, or several",
+    when: "The admin API or the page is called by a name that it does not have; 400 where a request has no Host header, several, or one that differs from its own address",
     remedy: "Add the name to `hosts` in `[admin]`, or call it by another",
 };
 pub(in crate::http) const BAD_ORIGIN: ErrorCode = ErrorCode {
