@@ -88,7 +88,7 @@ fn tenant(section: &Section<'_>, accounts: &mut DeclaredAccounts<'_>, catalog: &
     let remedy = "write what `stint keys new` printed, \"sha256:…\"; the key itself stays with its owner";
     let hashes = section.require::<KeyHashes>("hash", remedy);
     let KeyHashes(key, second) = hashes?;
-    Some(Tenant { account: account?, key: Some(key), second, access, expires, priority, feedback })
+    Some(Tenant { second, access, expires, priority, feedback, ..Tenant::new(account?, key) })
 }
 
 /// The models and routes that it may name, and its role.

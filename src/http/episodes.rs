@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use axum::extract::{Path, State};
+use axum::extract::State;
 use axum::http::HeaderMap;
 use axum::response::Response;
 use serde_json::{Map, Value, json};
@@ -16,12 +16,13 @@ use super::api_state::ApiState;
 use super::auth;
 use super::error::ApiError;
 use super::json_response::json_response;
+use super::path_params::PathParams;
 
 /// How an episode of this key stands.
 pub(super) async fn episode(
     State(service): State<Arc<ApiState>>,
     headers: HeaderMap,
-    Path(id): Path<String>,
+    PathParams(id): PathParams<String>,
 ) -> Result<Response, ApiError> {
     let tenant = auth::tenant(&service, &headers)?;
     let id: EpisodeId = id.parse().map_err(|_| ApiError::unknown_episode())?;

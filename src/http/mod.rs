@@ -48,6 +48,7 @@ mod metadata;
 mod openai;
 mod openapi;
 mod pages;
+mod path_params;
 mod plan;
 mod plan_details;
 mod received_request;

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use axum::extract::{Path, RawQuery, State};
+use axum::extract::{RawQuery, State};
 use axum::http::{HeaderMap, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use serde_json::{Map, Value, json};
@@ -18,6 +18,7 @@ use super::api_state::ApiState;
 use super::auth;
 use super::error::{ApiError, codes};
 use super::json_response::json_response;
+use super::path_params::PathParams;
 
 /// `GET /v1/models`: real models and routes, and what the effort words mean here.
 pub(super) async fn models(
@@ -42,7 +43,7 @@ pub(super) async fn models(
 pub(super) async fn model(
     State(service): State<Arc<ApiState>>,
     headers: HeaderMap,
-    Path(name): Path<String>,
+    PathParams(name): PathParams<String>,
 ) -> Result<Response, ApiError> {
     let tenant = auth::tenant(&service, &headers)?;
     let found = listing(&service.gateway, &service.gateway.catalog_of(&tenant))

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use axum::extract::{Path, State};
+use axum::extract::State;
 use axum::http::HeaderMap;
 use axum::response::Response;
 use serde_json::{Value, json};
@@ -13,6 +13,7 @@ use stint_types::catalog::{Candidate, ChoiceOutcome, Decision, DecisionOutcome, 
 use super::api_state::ApiState;
 use super::error::ApiError;
 use super::json_response::json_response;
+use super::path_params::PathParams;
 use super::rounding::rounded;
 use super::{auth, feedback};
 
@@ -20,7 +21,7 @@ use super::{auth, feedback};
 pub(super) async fn request_record(
     State(service): State<Arc<ApiState>>,
     headers: HeaderMap,
-    Path(id): Path<String>,
+    PathParams(id): PathParams<String>,
 ) -> Result<Response, ApiError> {
     let tenant = auth::tenant(&service, &headers)?;
     let found = service.gateway.learning().request_record(&tenant, feedback::parse_request_id(&id)?).await;

@@ -5,7 +5,7 @@ use std::time::Duration;
 use serde_json::{Value, json};
 
 use crate::harness::managed::TOKEN;
-use crate::harness::{Folder, Managed, Process};
+use crate::harness::{Answer, Deployment, Folder, Managed, Process, Says};
 
 fn parsed(text: &str) -> Value {
     serde_json::from_str(text).unwrap_or_else(|error| panic!("{error} in {text}"))
@@ -256,4 +256,61 @@ async fn bad_input_to_the_admin_api_is_named() {
     assert_eq!(unnamed.status, 400, "{}", unnamed.text);
     let list = managed.ask(TOKEN, "GET", "/admin/keys", None).await.good();
     assert_eq!(list["data"], json!([]), "nothing was made on the way");
+}
+
+/// How it answers a request with this key.
+async fn send(process: &Process, key: &str, method: &str, path: &str, body: &Value) -> Answer {
+    let method = reqwest::Method::from_bytes(method.as_bytes()).unwrap();
+    let request = process.client.request(method, format!("{}/v1/{path}", process.base)).bearer_auth(key);
+    Answer::of(request.header("content-type", "application/json").body(body.to_string())).await
+}
+
+/// A name may be given again. What was stored under it is the old key's all the same.
+#[tokio::test]
+async fn a_new_key_under_an_old_name_has_nothing_of_what_the_old_one_stored() {
+    let upstream = Deployment::always(Says::tokens(10)).await;
+    let managed = Managed::new(&format!(
+        "[[backend]]\nname = \"second\"\nbase_url = \"{}\"\n[[backend.model]]\nname = \"s\"\nprice_input = \"1\"\n\
+         price_output = \"1\"\n",
+        upstream.base
+    ));
+    let process = managed.serve();
+    let (id, old) = managed.key(&json!({ "name": "alice" })).await;
+    let asked = json!({ "model": "s", "input": "a secret", "max_output_tokens": 30 });
+    let response = send(&process, &old, "POST", "responses", &asked).await.good();
+    assert_eq!(response["store"], true, "{response}");
+    let items = json!({ "items": [{ "role": "user", "content": "another secret" }] });
+    let conversation = send(&process, &old, "POST", "conversations", &items).await.good();
+    let (response, conversation) = (response["id"].as_str().unwrap(), conversation["id"].as_str().unwrap());
+    let item = {
+        let path = format!("conversations/{conversation}/items");
+        let listed = send(&process, &old, "GET", &path, &json!({})).await.good();
+        listed["data"][0]["id"].as_str().unwrap().to_owned()
+    };
+    let continued = |member: &str, id: &str| json!({ "model": "s", "input": "Go on.", member: id });
+    let tries = [
+        ("GET", format!("responses/{response}"), json!({}), 404),
+        ("GET", format!("responses/{response}/input_items"), json!({}), 404),
+        ("POST", "responses".to_owned(), continued("previous_response_id", response), 400),
+        ("POST", "responses".to_owned(), continued("conversation", conversation), 404),
+        ("GET", format!("conversations/{conversation}"), json!({}), 404),
+        ("GET", format!("conversations/{conversation}/items"), json!({}), 404),
+        ("POST", format!("conversations/{conversation}/items"), items.clone(), 404),
+        ("POST", format!("conversations/{conversation}"), json!({ "metadata": {} }), 404),
+        ("DELETE", format!("conversations/{conversation}/items/{item}"), json!({}), 404),
+        ("DELETE", format!("conversations/{conversation}"), json!({}), 404),
+        ("DELETE", format!("responses/{response}"), json!({}), 404),
+    ];
+    let rotated =
+        managed.ask(TOKEN, "POST", &format!("/admin/keys/{id}/rotate"), Some(&json!({}))).await.good();
+    let rotated = rotated["secret"].as_str().unwrap();
+    for (method, path, body, _) in tries.iter().filter(|(method, ..)| *method == "GET") {
+        assert_eq!(send(&process, rotated, method, path, body).await.status, 200, "{path}, after a rotation");
+    }
+    managed.ask(TOKEN, "DELETE", &format!("/admin/keys/{id}"), None).await.good();
+    let (_, new) = managed.key(&json!({ "name": "alice" })).await;
+    for (method, path, body, expected) in &tries {
+        let answer = send(&process, &new, method, path, body).await;
+        assert_eq!(answer.status, *expected, "{method} {path}: {}", answer.text);
+    }
 }

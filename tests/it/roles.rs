@@ -63,10 +63,19 @@ async fn nobody_gives_or_takes_a_role_above_their_own() {
     refused("PATCH", format!("/admin/keys/{owner}"), json!({ "role": null })).await;
     refused("POST", format!("/admin/keys/{owner}/rotate"), json!({})).await;
     refused("DELETE", format!("/admin/keys/{owner}"), json!({})).await;
+    for terms in [
+        json!({ "limits": [{ "requests": 0, "per": "total" }] }),
+        json!({ "warn_at": 5 }),
+        json!({ "time_zone": "Europe/Berlin" }),
+    ] {
+        refused("PATCH", format!("/admin/keys/{owner}"), terms.clone()).await;
+        refused("PUT", "/admin/accounts/owner".into(), terms).await;
+    }
     let client = reqwest::Client::builder().no_proxy().build().unwrap();
     for text in [
         format!("[[key]]\nname = \"x\"\nhash = \"{hash}\"\nrole = \"all\"\n"),
         format!("[[key]]\nname = \"owner\"\nhash = \"{hash}\"\n"),
+        "[[account]]\nname = \"owner\"\nwarn_at = 5\n".to_owned(),
     ] {
         let import = client.post(format!("{}/admin/import", managed.admin)).bearer_auth(&keys);
         let answer =

@@ -12,13 +12,14 @@ use super::sql::{SqlConnection, SqlDatabase, SqlRow, Statement, sql, to_column};
 
 /// A response that is there already stays as it is.
 const INSERT: &str = "\
-    INSERT INTO responses (account, id, stored_at, previous, episode, input, output, told, bytes) \
-    VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9) ON CONFLICT (account, id) DO NOTHING";
+    INSERT INTO responses (account, id, stored_at, previous, episode, input, output, told, bytes, key_id) \
+    VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10) ON CONFLICT (account, id) DO NOTHING";
 
 const ACCOUNT_BYTES: &str = "SELECT bytes FROM response_bytes WHERE account = $1";
 
 /// Of the table `r`.
-const COLUMNS: &str = "r.account, r.id, r.stored_at, r.previous, r.episode, r.input, r.output, r.told";
+const COLUMNS: &str =
+    "r.account, r.id, r.stored_at, r.previous, r.episode, r.input, r.output, r.told, r.key_id";
 
 const CHAIN: &str = "\
     WITH RECURSIVE chain (id, previous, depth, total) AS ( \
@@ -183,10 +184,10 @@ async fn delete_oldest(
 }
 
 fn insertion(response: &StoredResponse) -> Statement {
-    let StoredResponse { id, account, at, previous, episode, input, output, body } = response;
+    let StoredResponse { id, account, key, at, previous, episode, input, output, body } = response;
     let statement = Statement::new(INSERT).bind(account).bind(*id).bind(*at).bind(*previous);
     let statement = statement.bind(episode.as_ref()).bind(&**input).bind(&**output).bind(&**body);
-    statement.bind(response.size())
+    statement.bind(response.size()).bind(*key)
 }
 
 fn response(row: &SqlRow) -> Result<StoredResponse, sqlx::Error> {
@@ -195,6 +196,7 @@ fn response(row: &SqlRow) -> Result<StoredResponse, sqlx::Error> {
     Ok(StoredResponse {
         id: row.request("id")?,
         account: row.account("account")?,
+        key: row.parsed_or_null("key_id")?,
         at: row.time("stored_at")?,
         previous: previous.map(|_| row.request("previous")).transpose()?,
         episode: row.parsed_or_null("episode")?,

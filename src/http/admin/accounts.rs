@@ -3,13 +3,14 @@
 use std::sync::Arc;
 
 use axum::body::Body;
-use axum::extract::{Extension, Path, State};
+use axum::extract::{Extension, State};
 use axum::http::Request;
 use axum::response::Response;
 use serde_json::json;
 
 use crate::http::body;
 use crate::http::error::ApiError;
+use crate::http::path_params::PathParams;
 use stint_types::tenant::AccountTerms;
 use stint_types::units::AccountId;
 
@@ -38,7 +39,7 @@ pub(super) async fn list(
 /// `GET /admin/accounts/{path}`.
 pub(super) async fn show(
     State(admin): State<Arc<AdminState>>,
-    Path(path): Path<String>,
+    PathParams(path): PathParams<String>,
 ) -> Result<Response, ApiError> {
     shown(&admin, &parse(&path)?)
 }
@@ -47,7 +48,7 @@ pub(super) async fn show(
 pub(super) async fn set(
     State(admin): State<Arc<AdminState>>,
     Extension(caller): Extension<Admin>,
-    Path(path): Path<String>,
+    PathParams(path): PathParams<String>,
     request: Request<Body>,
 ) -> Result<Response, ApiError> {
     let account = parse(&path)?;
@@ -63,7 +64,7 @@ pub(super) async fn set(
 pub(super) async fn delete(
     State(admin): State<Arc<AdminState>>,
     Extension(caller): Extension<Admin>,
-    Path(path): Path<String>,
+    PathParams(path): PathParams<String>,
 ) -> Result<Response, ApiError> {
     let account = parse(&path)?;
     caller.editor(&admin.directory).drop_terms(&account).await?;

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use axum::body::Body;
-use axum::extract::{Extension, Path, State};
+use axum::extract::{Extension, State};
 use axum::http::Request;
 use axum::response::Response;
 use serde_json::{Value, json};
@@ -11,6 +11,7 @@ use serde_json::{Value, json};
 use crate::gateway::{EpisodeView, Gateway};
 use crate::http::error::{ApiError, codes};
 use crate::http::fields::Fields;
+use crate::http::path_params::PathParams;
 use crate::http::{body, budget, episodes};
 use stint_sessions::agent::StoredEpisode;
 use stint_types::chat::{EpisodeRaise, ToolCounts};
@@ -45,7 +46,7 @@ pub(super) async fn list(
 /// `GET /admin/episodes/{id}?account=…`: with what it has used and what is left.
 pub(super) async fn show(
     State(admin): State<Arc<AdminState>>,
-    Path(id): Path<String>,
+    PathParams(id): PathParams<String>,
     asked: QueryParams,
 ) -> Result<Response, ApiError> {
     let (account, id) = requested_episode(asked, &id)?;
@@ -57,7 +58,7 @@ pub(super) async fn show(
 pub(super) async fn raise(
     State(admin): State<Arc<AdminState>>,
     Extension(caller): Extension<Admin>,
-    Path(id): Path<String>,
+    PathParams(id): PathParams<String>,
     asked: QueryParams,
     request: Request<Body>,
 ) -> Result<Response, ApiError> {
@@ -77,7 +78,7 @@ pub(super) async fn raise(
 pub(super) async fn end(
     State(admin): State<Arc<AdminState>>,
     Extension(caller): Extension<Admin>,
-    Path(id): Path<String>,
+    PathParams(id): PathParams<String>,
     asked: QueryParams,
 ) -> Result<Response, ApiError> {
     let (account, id) = requested_episode(asked, &id)?;

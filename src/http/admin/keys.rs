@@ -3,13 +3,14 @@
 use std::sync::Arc;
 
 use axum::body::Body;
-use axum::extract::{Extension, Path, State};
+use axum::extract::{Extension, State};
 use axum::http::{Request, StatusCode};
 use axum::response::{IntoResponse, Response};
 use serde_json::{Value, json};
 
 use crate::http::body;
 use crate::http::error::ApiError;
+use crate::http::path_params::PathParams;
 use stint_types::tenant::{KeyId, ListedKey, NewKey};
 use stint_types::units::Timestamp;
 
@@ -51,7 +52,7 @@ pub(super) async fn create(
 /// `GET /admin/keys/{id}`: with how its limits stand.
 pub(super) async fn show(
     State(admin): State<Arc<AdminState>>,
-    Path(id): Path<String>,
+    PathParams(id): PathParams<String>,
 ) -> Result<Response, ApiError> {
     let key = admin.directory.snapshot().key(parse(&id)?)?;
     let standing = (admin.statement)(&key.terms.account);
@@ -63,7 +64,7 @@ pub(super) async fn show(
 pub(super) async fn change(
     State(admin): State<Arc<AdminState>>,
     Extension(caller): Extension<Admin>,
-    Path(id): Path<String>,
+    PathParams(id): PathParams<String>,
     request: Request<Body>,
 ) -> Result<Response, ApiError> {
     let id = parse(&id)?;
@@ -80,7 +81,7 @@ pub(super) async fn change(
 pub(super) async fn rotate(
     State(admin): State<Arc<AdminState>>,
     Extension(caller): Extension<Admin>,
-    Path(id): Path<String>,
+    PathParams(id): PathParams<String>,
     request: Request<Body>,
 ) -> Result<Response, ApiError> {
     let id = parse(&id)?;
@@ -96,7 +97,7 @@ pub(super) async fn rotate(
 pub(super) async fn revoke(
     State(admin): State<Arc<AdminState>>,
     Extension(caller): Extension<Admin>,
-    Path(id): Path<String>,
+    PathParams(id): PathParams<String>,
 ) -> Result<Response, ApiError> {
     let id = parse(&id)?;
     let key = caller.editor(&admin.directory).revoke(id).await?;

@@ -2,10 +2,11 @@
 
 use std::sync::Arc;
 
-use axum::extract::{Path, State};
+use axum::extract::State;
 use axum::response::Response;
 
 use crate::http::error::{ApiError, codes};
+use crate::http::path_params::PathParams;
 use crate::http::{feedback, requests, rounding};
 
 use super::show::page;
@@ -14,7 +15,7 @@ use super::state::AdminState;
 /// By the request's own id, the id of its completion, message or response, or what its answer had as `x-request-id`.
 pub(super) async fn request_record(
     State(admin): State<Arc<AdminState>>,
-    Path(id): Path<String>,
+    PathParams(id): PathParams<String>,
 ) -> Result<Response, ApiError> {
     let found =
         admin.require_gateway()?.learning().any_request_record(feedback::parse_request_id(&id)?).await;

@@ -123,7 +123,7 @@ async fn load_chain(
     tenant: &Tenant,
     previous: RequestId,
 ) -> Result<ResponseChain, ApiError> {
-    let found = service.responses.chain(&tenant.account, previous, service.gateway.now()).await;
+    let found = service.responses.chain(tenant, previous, service.gateway.now()).await;
     let chain = found.map_err(|error| responses_unavailable(&error))?.ok_or_else(response_not_found)?;
     if chain.size() > service.responses.settings().history_max {
         let why = "brings along more than may be continued here; send a shorter conversation as input";
@@ -154,13 +154,13 @@ async fn claim_conversation(
     if !conversations.settings().store {
         return Err(storage_disabled());
     }
-    let claimed = conversations.claim(&tenant.account, id, now).await;
+    let claimed = conversations.claim(tenant, id, now).await;
     let (conversation, claim) = match claimed.map_err(|error| conversations_unavailable(&error))? {
         (ClaimResult::Granted(conversation), Some(claim)) => (conversation, claim),
         (ClaimResult::Unknown, _) => return Err(conversation_not_found()),
         (ClaimResult::Busy | ClaimResult::Granted(_), _) => return Err(ApiError::conversation_locked()),
     };
-    let placed = conversations.items(&tenant.account, id, ItemPage::ALL, now).await;
+    let placed = conversations.items(&conversation, ItemPage::ALL, now).await;
     let placed = placed.map_err(|error| conversations_unavailable(&error))?;
     let items = placed.into_iter().map(|placed| placed.item).collect();
     Ok(ClaimedConversation { claim, conversation, items })

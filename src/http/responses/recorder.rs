@@ -9,6 +9,7 @@ use stint_sessions::agent::conversations::ConversationWriteResult;
 use stint_sessions::agent::stored::{ResponseService, ResponseStoreResult, StoredResponse};
 use stint_types::metrics::Metrics;
 use stint_types::tasks::{text_bytes, write_json};
+use stint_types::tenant::KeyId;
 use stint_types::units::{AccountId, RequestId, Timestamp};
 
 use super::conversations;
@@ -24,6 +25,7 @@ pub(super) struct ResponseRecorder {
     pub(super) append: Option<PendingAppend>,
     pub(super) metrics: Arc<Metrics>,
     pub(super) account: AccountId,
+    pub(super) key: KeyId,
     /// The response that it continues.
     pub(super) previous: Option<RequestId>,
     /// What this request put in.
@@ -101,6 +103,7 @@ impl ResponseRecorder {
         Some(StoredResponse {
             id: receipt.id,
             account: self.account.clone(),
+            key: Some(self.key),
             at: now,
             previous: self.previous,
             // The gateway may have found the episode without a name.

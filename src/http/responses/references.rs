@@ -89,7 +89,7 @@ impl ReferenceResolver<'_> {
             return Err(ApiError::invalid(Some(param), "is one reference too many; send the items"));
         }
         let ReferenceResolver { service, tenant, .. } = self;
-        let found = service.responses.find(&tenant.account, id, service.gateway.now()).await;
+        let found = service.responses.find(tenant, id, service.gateway.now()).await;
         let found =
             found.map_err(|error| responses_unavailable(&error))?.ok_or_else(|| item_not_found(param))?;
         self.read += found.size();

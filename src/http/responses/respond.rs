@@ -102,6 +102,7 @@ fn response_recorder(
         append,
         metrics: service.metrics.clone(),
         account: tenant.account.clone(),
+        key: tenant.id,
         previous: asked.previous,
         input: std::mem::take(&mut asked.input).into(),
     }

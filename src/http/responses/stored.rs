@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use axum::body::Body;
-use axum::extract::{Path, RawQuery, State};
+use axum::extract::{RawQuery, State};
 use axum::http::HeaderMap;
 use axum::response::Response;
 use serde_json::{Value, json};
@@ -11,6 +11,7 @@ use serde_json::{Value, json};
 use crate::http::api_state::ApiState;
 use crate::http::error::{ApiError, codes};
 use crate::http::json_response::json_response;
+use crate::http::path_params::PathParams;
 use crate::http::{auth, writes};
 use stint_sessions::agent::stored::StoredResponse;
 
@@ -23,7 +24,7 @@ use super::listing::{ItemPageQuery, pairs};
 pub(in crate::http) async fn retrieve(
     State(service): State<Arc<ApiState>>,
     headers: HeaderMap,
-    Path(id): Path<String>,
+    PathParams(id): PathParams<String>,
     RawQuery(query): RawQuery,
 ) -> Result<Response, ApiError> {
     if pairs(query.as_deref()).any(|(name, value)| name == "stream" && value != "false") {
@@ -42,7 +43,7 @@ pub(in crate::http) async fn retrieve(
 pub(in crate::http) async fn cancel(
     State(service): State<Arc<ApiState>>,
     headers: HeaderMap,
-    Path(id): Path<String>,
+    PathParams(id): PathParams<String>,
 ) -> Result<Response, ApiError> {
     find(&service, &headers, &id).await?;
     let why = "only a response that was made in the background could be cancelled, and this one has ended; hang up to stop one";
@@ -53,13 +54,13 @@ pub(in crate::http) async fn cancel(
 pub(in crate::http) async fn delete(
     State(service): State<Arc<ApiState>>,
     headers: HeaderMap,
-    Path(id): Path<String>,
+    PathParams(id): PathParams<String>,
 ) -> Result<Response, ApiError> {
     let tenant = auth::tenant(&service, &headers)?;
     let request = request_id_of(&id).ok_or_else(unknown)?;
     let taken = writes::take(&service, &tenant, &Body::empty())?;
     let _turn = writes::begin(&service, &tenant, taken, 0).await;
-    let deleted = service.responses.delete(&tenant.account, request).await;
+    let deleted = service.responses.delete(&tenant, request, service.gateway.now()).await;
     if !deleted.map_err(|error| responses_unavailable(&error))? {
         return Err(unknown());
     }
@@ -70,7 +71,7 @@ pub(in crate::http) async fn delete(
 pub(in crate::http) async fn input_items(
     State(service): State<Arc<ApiState>>,
     headers: HeaderMap,
-    Path(id): Path<String>,
+    PathParams(id): PathParams<String>,
     RawQuery(query): RawQuery,
 ) -> Result<Response, ApiError> {
     let wanted = ItemPageQuery::read(query.as_deref())?;
@@ -81,7 +82,7 @@ pub(in crate::http) async fn input_items(
 async fn find(service: &ApiState, headers: &HeaderMap, id: &str) -> Result<StoredResponse, ApiError> {
     let tenant = auth::tenant(service, headers)?;
     let request = request_id_of(id).ok_or_else(unknown)?;
-    let found = service.responses.find(&tenant.account, request, service.gateway.now()).await;
+    let found = service.responses.find(&tenant, request, service.gateway.now()).await;
     found.map_err(|error| responses_unavailable(&error))?.ok_or_else(unknown)
 }
 

@@ -81,3 +81,16 @@ async fn what_a_caller_writes_is_one_line_of_the_log() {
         assert_eq!(lines.len() - before, names.len() + 3, "{format}");
     }
 }
+
+/// What is no text is nobody's id, and is answered as one: clients read JSON.
+#[tokio::test]
+async fn an_id_that_is_not_utf_8_is_not_found_like_any_other() {
+    let (world, _) = world().await;
+    let paths = ["episodes/%ff", "responses/%ff", "models/%ff", "requests/%ff", "conversations/%ff/items"];
+    for path in paths.into_iter().chain(["conversations/a/items/%ff", "responses/%c3%28/input_items"]) {
+        let answer = world.get("sk-key", &format!("/v1/{path}")).await;
+        assert_eq!(answer.status, 404, "{path}: {}", answer.text);
+        assert!(answer.error()["message"].as_str().unwrap().contains("UTF-8"), "{path}: {}", answer.text);
+        assert_eq!(answer.headers["content-type"], "application/json", "{path}");
+    }
+}

@@ -14,8 +14,8 @@ use super::records::{make_room, of};
 
 /// One that is there already stays as it is.
 const INSERT: &str = "\
-    INSERT INTO conversations (account, id, created_at, touched_at, metadata, episode, next_place, bytes) \
-    VALUES ($1, $2, $3, $3, $4, $5, $6, $7) ON CONFLICT (account, id) DO NOTHING";
+    INSERT INTO conversations (account, id, created_at, touched_at, metadata, episode, next_place, bytes, key_id) \
+    VALUES ($1, $2, $3, $3, $4, $5, $6, $7, $8) ON CONFLICT (account, id) DO NOTHING";
 
 /// Whether a conversation may grow at $5: by the request $4 that has its claim, or without one while nobody has.
 const MAY_GROW: &str = "(claimant = $4 OR $4 IS NULL AND (claimant IS NULL OR claimed_until <= $5))";
@@ -73,7 +73,7 @@ async fn create(
         return Ok(ConversationWriteResult::Full);
     }
     let insert = of(INSERT, &new.account, new.id).bind(new.at).bind(&*new.metadata);
-    let insert = insert.bind(new.episode.as_ref()).bind(1 + to_column(items.len())).bind(bytes);
+    let insert = insert.bind(new.episode.as_ref()).bind(1 + to_column(items.len())).bind(bytes).bind(new.key);
     if connection.execute(insert).await? > 0 {
         insert_items(&new.account, new.id, 1, items, connection).await?;
     }

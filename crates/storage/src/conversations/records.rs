@@ -6,7 +6,7 @@ use stint_sessions::agent::conversations::StoredConversation;
 use stint_types::units::{AccountId, ConversationId, Timestamp};
 
 /// What [`conversation`] reads.
-pub(super) const COLUMNS: &str = "account, id, created_at, metadata, episode";
+pub(super) const COLUMNS: &str = "account, id, created_at, metadata, episode, key_id";
 
 const DELETE: &str = "DELETE FROM conversations WHERE account = $1 AND id = $2";
 
@@ -118,6 +118,7 @@ pub(super) fn conversation(row: &SqlRow) -> Result<StoredConversation, sqlx::Err
     Ok(StoredConversation {
         id: ConversationId::from_bytes(row.bytes("id")?),
         account: row.account("account")?,
+        key: row.parsed_or_null("key_id")?,
         at: row.time("created_at")?,
         metadata: row.get::<String>("metadata")?.into(),
         episode: row.parsed_or_null("episode")?,

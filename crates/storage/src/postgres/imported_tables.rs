@@ -279,6 +279,7 @@ pub(crate) const TABLES: &[ImportedTable] = &[
             ("output", Text),
             ("told", Text),
             ("bytes", Int),
+            ("key_id", Text),
         ],
     },
     ImportedTable {
@@ -294,6 +295,7 @@ pub(crate) const TABLES: &[ImportedTable] = &[
             ("claimed_until", Int),
             ("next_place", Int),
             ("bytes", Int),
+            ("key_id", Text),
         ],
     },
     ImportedTable {

@@ -28,6 +28,7 @@ pub(crate) const MIGRATIONS: &[MigrationFile] = &[
     (18, "rates", include_str!("../../../../migrations/postgres/0018_rates.sql")),
     (19, "additions", include_str!("../../../../migrations/postgres/0019_additions.sql")),
     (20, "admin_changes", include_str!("../../../../migrations/postgres/0020_admin_changes.sql")),
+    (21, "owning_keys", include_str!("../../../../migrations/postgres/0021_owning_keys.sql")),
 ];
 
 /// Runs the files that were not run yet. Replicas that start at once take turns: it holds a lock of the database meanwhile.

@@ -1,5 +1,6 @@
 //! Values that a statement may have. `None` is NULL.
 
+use stint_types::tenant::KeyId;
 use stint_types::units::{AccountId, ConversationId, Count, EpisodeId, Money, RequestId, Timestamp, Tokens};
 
 /// A value of one of the types that both databases have.
@@ -60,6 +61,7 @@ bound_as!(Text:
     &str => str::to_owned,
     &AccountId => |value| value.as_str().to_owned(),
     &EpisodeId => |value| value.as_str().to_owned(),
+    KeyId => |value| value.to_string(),
 );
 bound_as!(Bytes:
     Vec<u8> => |value| value,

@@ -29,6 +29,7 @@ pub(crate) const MIGRATIONS: &[MigrationFile] = &[
     (17, "rates", include_str!("../../../../migrations/sqlite/0017_rates.sql")),
     (18, "additions", include_str!("../../../../migrations/sqlite/0018_additions.sql")),
     (19, "admin_changes", include_str!("../../../../migrations/sqlite/0019_admin_changes.sql")),
+    (20, "owning_keys", include_str!("../../../../migrations/sqlite/0020_owning_keys.sql")),
 ];
 
 /// Runs the files that were not run yet.

@@ -63,7 +63,7 @@ impl DirectorySnapshot {
         Ok(changes)
     }
 
-    /// Another secret for a key; the one that it had is taken until the grace is over.
+    /// Another secret for a key. Those that it had are taken until the grace is over at the latest.
     pub(super) fn rotate(
         &self,
         id: KeyId,
@@ -106,19 +106,22 @@ impl DirectorySnapshot {
         Ok(stored.then(|| KeyStoreChange::RemoveTerms(account.clone())).into_iter().collect())
     }
 
-    /// Nobody gives a role above their own, takes one away, or has the secret of a key with one.
+    /// Nobody gives a role above their own, takes one away, or has the secret of a key with one. Nor do they change what such a
+    /// key may spend.
     pub(super) fn check_roles(
         &self,
         changes: &[KeyStoreChange],
         own: AdminRole,
     ) -> Result<(), KeyChangeError> {
-        let changed = changes.iter().filter_map(|change| match change {
-            KeyStoreChange::PutKey(record) => Some(record),
-            KeyStoreChange::PutTerms(_) | KeyStoreChange::RemoveTerms(_) => None,
-        });
-        let roles = changed.flat_map(|record| [Some(record), self.stored.keys.get(&record.id)]);
-        let highest = roles.flatten().filter_map(|record| record.access.role).max();
-        match highest {
+        let role_touched = |change: &KeyStoreChange| match change {
+            KeyStoreChange::PutKey(record) => {
+                let before = self.stored.keys.get(&record.id).and_then(|before| before.access.role);
+                record.access.role.max(before)
+            }
+            KeyStoreChange::PutTerms(terms) => self.highest_role_of(&terms.account),
+            KeyStoreChange::RemoveTerms(account) => self.highest_role_of(account),
+        };
+        match changes.iter().filter_map(role_touched).max() {
             Some(role) if role > own => Err(KeyChangeError::RoleTooLow { role, own }),
             _ => Ok(()),
         }
@@ -176,8 +179,10 @@ pub(super) fn new_record(id: KeyId, account: &AccountId, hash: KeyHash, now: Tim
     }
 }
 
+/// The record with another secret. None that it had before is taken after `until`, whatever grace an earlier rotation gave.
 pub(super) fn with_new_secret(record: KeyRecord, hash: KeyHash, until: Timestamp) -> KeyRecord {
     let mut retired = record.retired;
+    retired.iter_mut().for_each(|older| older.until = older.until.min(until));
     retired.push(RetiredSecret { hash: record.hash, until });
     KeyRecord { hash, retired, ..record }
 }

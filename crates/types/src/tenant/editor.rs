@@ -63,7 +63,7 @@ impl<'d> DirectoryEditor<'d> {
         Ok((self.directory.snapshot().key(id)?, secret))
     }
 
-    /// Makes another secret for a key. The one before is taken until the grace is over.
+    /// Makes another secret for a key. Those before are taken until the grace is over at the latest.
     ///
     /// # Errors
     /// When the key cannot be changed, or the store fails.

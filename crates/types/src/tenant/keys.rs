@@ -5,13 +5,15 @@ use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard};
 
 use crate::units::{AccountId, Priority, Timestamp};
 
-use super::{FeedbackTrust, KeyAccess, KeyHash, hash_key};
+use super::{FeedbackTrust, KeyAccess, KeyHash, KeyId, hash_key};
 
 /// Someone who may ask.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Tenant {
     /// Its account in the ledger: it must not change between restarts.
     pub account: AccountId,
+    /// The id of its key, whose own what it stores is. Without a stored key it follows from the account.
+    pub id: KeyId,
     /// The hash of its key; none for the anonymous tenant.
     pub key: Option<KeyHash>,
     /// The hash of another key that is taken beside it, while one of them is replaced by the other.
@@ -69,8 +71,24 @@ impl Tenant {
 
     /// The tenant that everybody is where no keys are configured; without limits.
     pub fn anonymous() -> Tenant {
+        Tenant::without_key(AccountId::new("anonymous"))
+    }
+
+    /// The owner of a key that may name everything and does not expire.
+    pub fn new(account: AccountId, key: KeyHash) -> Tenant {
+        Tenant { key: Some(key), ..Tenant::without_key(account) }
+    }
+
+    /// Whether something stored is this key's own: a later key of the same name does not have it. Earlier versions did not store
+    /// the key; then the account alone says whose it is.
+    pub fn owns(&self, account: &AccountId, key: Option<KeyId>) -> bool {
+        *account == self.account && key.is_none_or(|key| key == self.id)
+    }
+
+    fn without_key(account: AccountId) -> Tenant {
         Tenant {
-            account: AccountId::new("anonymous"),
+            id: KeyId::of_declared(&account),
+            account,
             key: None,
             second: None,
             access: KeyAccess::default(),
@@ -78,11 +96,6 @@ impl Tenant {
             priority: Priority::default(),
             feedback: FeedbackTrust::default(),
         }
-    }
-
-    /// The owner of a key that may name everything and does not expire.
-    pub fn new(account: AccountId, key: KeyHash) -> Tenant {
-        Tenant { account, key: Some(key), ..Tenant::anonymous() }
     }
 }
 

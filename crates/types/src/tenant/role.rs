@@ -7,7 +7,7 @@ use serde::{Serialize, Serializer};
 pub enum AdminRole {
     /// Sees everything, and changes nothing.
     Read,
-    /// Manages keys and accounts, but none of a higher role than its own.
+    /// Manages keys and accounts, but no key of a higher role than its own, nor what such a key may spend.
     Keys,
     /// Everything.
     All,

@@ -147,6 +147,13 @@ impl DirectorySnapshot {
         declared.or_else(|| stored().map(|record| record.access.role))?
     }
 
+    /// The highest role of the keys that have this account, those included that are expired or shadowed.
+    pub(super) fn highest_role_of(&self, account: &AccountId) -> Option<AdminRole> {
+        let stored = self.unrevoked().filter(|record| record.account == *account);
+        let declared = self.index.key(account).and_then(|tenant| tenant.access.role);
+        stored.map(|record| record.access.role).max().flatten().max(declared)
+    }
+
     /// True if something is known of an account besides a stored key of its own.
     pub(super) fn has_account(&self, account: &AccountId) -> bool {
         let anonymous = || self.is_open() && *account == Tenant::anonymous().account;
@@ -177,7 +184,8 @@ impl DirectorySnapshot {
         for record in self.live() {
             let (account, access) = (record.account.clone(), record.access.clone());
             let (expires, priority) = (record.expires, record.priority);
-            let tenant = Tenant { access, expires, priority, ..Tenant::new(account, record.hash) };
+            let tenant =
+                Tenant { id: record.id, access, expires, priority, ..Tenant::new(account, record.hash) };
             let tenant = Arc::new(tenant);
             table.insert(Some(record.hash), record.expires, tenant.clone());
             for retired in &record.retired {

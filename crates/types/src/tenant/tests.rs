@@ -13,9 +13,9 @@ use crate::units::{AccountId, Amount, Money, Timestamp, Window};
 use super::conformance::record;
 use super::{
     AccountTerms, AdminRole, AuditEntry, AuditRecord, DeclaredTenants, Directory, DirectorySnapshot,
-    EditorAuthority, FeedbackTrust, ImportSummary, KeyAccess, KeyChangeError, KeyLookup, KeyPatch, KeyStore,
-    KeyStoreChange, KeyStoreError, KeyStoreState, MemoryKeyStore, StoreVersion, Tenant, TenantLimit,
-    TermsChange, TermsPatch, TokenAccount, TokenAccountError, TokenOrder, hash_key, to_toml,
+    EditorAuthority, FeedbackTrust, ImportSummary, KeyAccess, KeyChangeError, KeyId, KeyLookup, KeyPatch,
+    KeyStore, KeyStoreChange, KeyStoreError, KeyStoreState, MemoryKeyStore, Percent, StoreVersion, Tenant,
+    TenantLimit, TermsChange, TermsPatch, TokenAccount, TokenAccountError, TokenOrder, hash_key, to_toml,
 };
 
 fn account(path: &str) -> AccountId {
@@ -191,15 +191,96 @@ async fn the_old_secret_of_a_rotated_key_is_taken_until_its_grace_is_over() {
     let directory = directory(&store, DeclaredTenants::default()).await;
     let (key, first) = directory.by("test").create(&account("alice"), &KeyPatch::default()).await.unwrap();
     let (_, second) = directory.by("test").rotate(key.id, Duration::from_secs(3600)).await.unwrap();
-    let (_, third) = directory.by("test").rotate(key.id, Duration::ZERO).await.unwrap();
-    let secrets = [first, second, third].map(super::NewKey::reveal);
+    let secrets = [first, second].map(super::NewKey::reveal);
     let taken = |now| secrets.each_ref().map(|secret| whose_at(&directory.keys(), secret, now).is_some());
     let now = Timestamp::now();
-    assert_eq!(taken(now), [true, false, true], "the second had no grace");
-    assert_eq!(taken(now + Duration::from_secs(3601)), [false, false, true]);
+    assert_eq!(taken(now), [true; 2]);
+    assert_eq!(taken(now + Duration::from_secs(3601)), [false, true]);
     assert_eq!(directory.keys().tenants().len(), 1, "it is one tenant all the same");
     directory.by("test").revoke(key.id).await.unwrap();
-    assert_eq!(taken(now), [false; 3], "revoking ends the grace too");
+    assert_eq!(taken(now), [false; 2], "revoking ends the grace too");
+}
+
+/// Whoever rotates without grace, since a secret is out, must not find an older one still taken.
+#[tokio::test]
+async fn no_secret_outlives_the_grace_of_a_later_rotation() {
+    let store = Arc::new(MemoryKeyStore::default());
+    let directory = directory(&store, DeclaredTenants::default()).await;
+    let (key, first) = directory.by("test").create(&account("alice"), &KeyPatch::default()).await.unwrap();
+    let mut secrets = vec![first.reveal()];
+    let mut check = async |grace: u64, later: u64, expected: &[bool]| {
+        let (_, secret) = directory.by("test").rotate(key.id, Duration::from_secs(grace)).await.unwrap();
+        secrets.push(secret.reveal());
+        let now = Timestamp::now() + Duration::from_secs(later);
+        let taken = secrets.iter().map(|secret| whose_at(&directory.keys(), secret, now).is_some());
+        assert_eq!(taken.collect::<Vec<_>>(), expected, "after a grace of {grace} s");
+    };
+    check(3_600, 60, &[true, true]).await;
+    check(30, 60, &[false, false, true]).await;
+    check(3_600, 60, &[false, false, true, true]).await;
+    check(0, 0, &[false, false, false, false, true]).await;
+}
+
+/// What a key may spend is the key's: a limit of 0 would shut it out.
+#[tokio::test]
+async fn what_a_key_of_a_higher_role_may_spend_takes_that_role() {
+    let store = Arc::new(MemoryKeyStore::default());
+    let declared = DeclaredTenants {
+        tenants: vec![Tenant {
+            access: KeyAccess { role: Some(AdminRole::All), ..KeyAccess::default() },
+            ..Tenant::new(account("declared"), hash_key("sk-declared"))
+        }],
+        ..DeclaredTenants::default()
+    };
+    let directory = directory(&store, declared).await;
+    let role = |role| KeyPatch { role: Some(Some(role)), ..KeyPatch::default() };
+    let (boss, _) = directory.by("test").create(&account("acme/boss"), &role(AdminRole::All)).await.unwrap();
+    let (peer, _) = directory.by("test").create(&account("peer"), &role(AdminRole::Keys)).await.unwrap();
+    let terms =
+        TermsPatch { limits: Some(Vec::new()), warn_at: Some(Percent::try_from(5).unwrap()), zone: None };
+    directory.by("test").set_terms(&account("acme/boss"), &terms).await.unwrap();
+    let wanted = TermsPatch { warn_at: Some(Percent::try_from(6).unwrap()), ..terms.clone() };
+    let patch = KeyPatch { terms: wanted.clone(), ..KeyPatch::default() };
+    let keeper = directory.by("keeper").with_authority(EditorAuthority::Role(AdminRole::Keys));
+    let imported = |path: &str| DeclaredTenants {
+        terms: vec![wanted.apply_to(AccountTerms::unlimited(account(path)))],
+        ..DeclaredTenants::default()
+    };
+    let refused = [
+        keeper.change(boss.id, &patch).await.map(drop),
+        keeper.set_terms(&account("acme/boss"), &wanted).await,
+        keeper.set_terms(&account("declared"), &wanted).await,
+        keeper.drop_terms(&account("acme/boss")).await,
+        keeper.import(&imported("acme/boss")).await.map(drop),
+    ];
+    for refused in refused {
+        assert!(
+            matches!(refused, Err(KeyChangeError::RoleTooLow { role: AdminRole::All, .. })),
+            "{refused:?}"
+        );
+    }
+    keeper.change(peer.id, &patch).await.unwrap();
+    keeper.set_terms(&account("acme"), &wanted).await.unwrap();
+    keeper.import(&imported("acme/other")).await.unwrap();
+    directory.by("owner").change(boss.id, &patch).await.unwrap();
+}
+
+/// What is stored is a key's own, not its name's.
+#[tokio::test]
+async fn a_new_key_under_an_old_name_is_another_tenant() {
+    let store = Arc::new(MemoryKeyStore::default());
+    let directory = directory(&store, declared(&["boss"])).await;
+    let id_of = |secret: &str| directory.keys().find(Some(secret), Timestamp::now()).unwrap().id;
+    let make = async || directory.by("test").create(&account("alice"), &KeyPatch::default()).await.unwrap();
+    let (old, secret) = make().await;
+    assert_eq!(id_of(&secret.reveal()), old.id);
+    let (_, rotated) = directory.by("test").rotate(old.id, Duration::ZERO).await.unwrap();
+    assert_eq!(id_of(&rotated.reveal()), old.id, "it is the same key");
+    directory.by("test").revoke(old.id).await.unwrap();
+    let (new, secret) = make().await;
+    assert_eq!(id_of(&secret.reveal()), new.id);
+    assert_ne!(new.id, old.id);
+    assert_eq!(id_of("sk-boss"), KeyId::of_declared(&account("boss")));
 }
 
 /// A store that counts how often it is asked anything.

@@ -1,10 +1,10 @@
 //! The files of the page. They are in the binary, and the page may load nothing else.
 
-use axum::extract::Path;
 use axum::http::{HeaderValue, header};
 use axum::response::{IntoResponse, Response};
 
 use crate::http::error::ApiError;
+use crate::http::path_params::PathParams;
 
 /// Where the page is.
 pub(super) const PAGE: &str = "/page";
@@ -44,7 +44,7 @@ pub(super) async fn page() -> Response {
 }
 
 /// One of the files that it loads.
-pub(super) async fn file(Path(name): Path<String>) -> Response {
+pub(super) async fn file(PathParams(name): PathParams<String>) -> Response {
     match FILES.iter().find(|(known, ..)| *known == name) {
         Some((_, kind, text)) => answer(kind, text),
         None => ApiError::unknown_path().into_response(),

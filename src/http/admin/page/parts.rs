@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use axum::extract::{Path, State};
+use axum::extract::State;
 use axum::response::Response;
 use serde_json::Value;
 
@@ -10,6 +10,7 @@ use crate::http::admin::query::{PageQuery, QueryParams};
 use crate::http::admin::show;
 use crate::http::admin::state::AdminState;
 use crate::http::error::ApiError;
+use crate::http::path_params::PathParams;
 use crate::http::rounding::rounded;
 use stint_types::units::AccountId;
 
@@ -21,7 +22,7 @@ const ENTRIES_MAX: usize = 200;
 /// One part of the page.
 pub(in crate::http::admin) async fn part(
     State(admin): State<Arc<AdminState>>,
-    Path(part): Path<String>,
+    PathParams(part): PathParams<String>,
     asked: QueryParams,
 ) -> Result<Response, ApiError> {
     let query = PageQuery::read(asked, &["limit", "account"])?;

@@ -16,12 +16,12 @@ use serde_json::Value;
 use crate::http::api_state::ApiState;
 use crate::http::auth;
 use crate::http::error::ApiError;
-use stint_sessions::agent::conversations::{ConversationWriteResult, StoredItem};
+use stint_sessions::agent::conversations::{ConversationWriteResult, StoredConversation, StoredItem};
 use stint_types::tenant::Tenant;
 use stint_types::units::ConversationId;
 
 use super::conversation_builder::ConversationBuilder;
-use super::errors::{conversation_full, conversation_not_found};
+use super::errors::{conversation_full, conversation_not_found, conversations_unavailable};
 
 /// Whose conversations, and which of them.
 struct ConversationRequest {
@@ -38,6 +38,18 @@ fn conversation_request(
     let tenant = auth::tenant(service, headers)?;
     let id = id.parse().map_err(|_| conversation_not_found())?;
     Ok(ConversationRequest { tenant, id })
+}
+
+/// The conversation that is asked for, without its items.
+///
+/// # Errors
+/// 404 where this key has none of that id; 503 where the store does not answer.
+async fn find_conversation(
+    service: &ApiState,
+    asked: &ConversationRequest,
+) -> Result<StoredConversation, ApiError> {
+    let found = service.conversations.find(&asked.tenant, asked.id, service.gateway.now()).await;
+    found.map_err(|error| conversations_unavailable(&error))?.ok_or_else(conversation_not_found)
 }
 
 /// The items of a list that a caller puts in, whole and named.

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use axum::body::Body;
-use axum::extract::{Path, State};
+use axum::extract::State;
 use axum::http::{HeaderMap, Request};
 use axum::response::Response;
 use serde_json::{Map, Value, json};
@@ -12,12 +12,13 @@ use crate::http::api_state::ApiState;
 use crate::http::error::ApiError;
 use crate::http::fields::Fields;
 use crate::http::json_response::json_response;
+use crate::http::path_params::PathParams;
 use crate::http::responses::errors::{conversation_not_found, conversations_unavailable, storage_disabled};
 use crate::http::{auth, body, body_limiter, metadata, writes};
 use stint_sessions::agent::conversations::{StoredConversation, StoredItem};
 use stint_types::units::{ConversationId, Timestamp};
 
-use super::{check_change, conversation_request, read_items};
+use super::{check_change, conversation_request, find_conversation, read_items};
 
 /// The most items that a conversation begins with.
 pub(super) const ITEMS_MAX: usize = 20;
@@ -40,6 +41,7 @@ pub(in crate::http) async fn create(
     let conversation = StoredConversation {
         id: ConversationId::new(),
         account: tenant.account.clone(),
+        key: Some(tenant.id),
         at: service.gateway.now(),
         metadata: Value::Object(notes).to_string().into(),
         episode: None,
@@ -55,20 +57,16 @@ pub(in crate::http) async fn create(
 pub(in crate::http) async fn retrieve(
     State(service): State<Arc<ApiState>>,
     headers: HeaderMap,
-    Path(id): Path<String>,
+    PathParams(id): PathParams<String>,
 ) -> Result<Response, ApiError> {
     let asked = conversation_request(&service, &headers, &id)?;
-    let found = service.conversations.find(&asked.tenant.account, asked.id, service.gateway.now()).await;
-    found
-        .map_err(|error| conversations_unavailable(&error))?
-        .map(|found| json_response(&object(&found)))
-        .ok_or_else(conversation_not_found)
+    Ok(json_response(&object(&find_conversation(&service, &asked).await?)))
 }
 
 /// Puts other metadata in the place of what is there.
 pub(in crate::http) async fn set_metadata(
     State(service): State<Arc<ApiState>>,
-    Path(id): Path<String>,
+    PathParams(id): PathParams<String>,
     request: Request<Body>,
 ) -> Result<Response, ApiError> {
     let asked = conversation_request(&service, request.headers(), &id)?;
@@ -78,8 +76,9 @@ pub(in crate::http) async fn set_metadata(
     let notes = read_metadata(&mut fields)?.ok_or_else(|| ApiError::missing("metadata", "an object"))?;
     fields.finish()?;
     let (metadata, now) = (Value::Object(notes).to_string(), service.gateway.now());
+    let conversation = find_conversation(&service, &asked).await?;
     let _turn = writes::begin(&service, &asked.tenant, taken, metadata.len()).await;
-    let described = service.conversations.set_metadata(&asked.tenant.account, asked.id, &metadata, now).await;
+    let described = service.conversations.set_metadata(&conversation, &metadata, now).await;
     described
         .map_err(|error| conversations_unavailable(&error))?
         .map(|found| json_response(&object(&found)))
@@ -90,12 +89,13 @@ pub(in crate::http) async fn set_metadata(
 pub(in crate::http) async fn delete(
     State(service): State<Arc<ApiState>>,
     headers: HeaderMap,
-    Path(id): Path<String>,
+    PathParams(id): PathParams<String>,
 ) -> Result<Response, ApiError> {
     let asked = conversation_request(&service, &headers, &id)?;
     let taken = writes::take(&service, &asked.tenant, &Body::empty())?;
+    let conversation = find_conversation(&service, &asked).await?;
     let _turn = writes::begin(&service, &asked.tenant, taken, 0).await;
-    let deleted = service.conversations.delete(&asked.tenant.account, asked.id).await;
+    let deleted = service.conversations.delete(&conversation).await;
     if !deleted.map_err(|error| conversations_unavailable(&error))? {
         return Err(conversation_not_found());
     }

@@ -9,6 +9,7 @@ use tokio::sync::oneshot;
 use tokio::time::timeout;
 use tokio_util::sync::{CancellationToken, DropGuard};
 
+use stint_types::tenant::Tenant;
 use stint_types::units::{AccountId, ConversationId, EpisodeId, RequestId, Timestamp};
 
 use super::service::{ConversationService, report};
@@ -79,18 +80,21 @@ impl ConversationClaim {
 }
 
 impl ConversationService {
-    /// Claims a conversation for a request, as long as what is returned lives.
+    /// Claims a conversation of that key for a request, as long as what is returned lives.
     ///
     /// # Errors
     /// See `create`.
     pub async fn claim(
         &self,
-        account: &AccountId,
+        tenant: &Tenant,
         id: ConversationId,
         now: Timestamp,
     ) -> Result<(ClaimResult, Option<ConversationClaim>), ConversationsError> {
+        if self.find(tenant, id, now).await?.is_none() {
+            return Ok((ClaimResult::Unknown, None));
+        }
         let (reply, answer) = oneshot::channel();
-        self.tasks.spawn(self.clone().hold_claim(account.clone(), id, now, reply));
+        self.tasks.spawn(self.clone().hold_claim(tenant.account.clone(), id, now, reply));
         answer.await.unwrap_or_else(|_| Err(ConversationsError::new("a claim was not made")))
     }
 

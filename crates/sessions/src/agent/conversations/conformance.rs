@@ -2,6 +2,7 @@
 
 #![allow(clippy::expect_used, clippy::panic, clippy::unwrap_used, reason = "a test fails by panicking")]
 
+use stint_types::tenant::KeyId;
 use stint_types::units::{AccountId, ConversationId, RequestId, Timestamp};
 
 use super::{
@@ -29,6 +30,7 @@ fn conversation(account: &str, at: i64) -> StoredConversation {
     StoredConversation {
         id: ConversationId::new(),
         account: AccountId::new(account),
+        key: Some(KeyId::of_declared(&AccountId::new(account))),
         at: Timestamp(at),
         metadata: r#"{"topic":"é '; --"}"#.into(),
         episode: None,

@@ -1,8 +1,8 @@
 //! Stored conversations: lists of items that each request reads and extends with its answer.
 //!
-//! Each belongs to one account, and no other account ever sees it. A request *claims* its conversation before it reads
-//! it, and releases the claim with its answer, so that no two answers of one conversation overlap. A claim expires if the
-//! request that made it is gone.
+//! Each belongs to one key, and no other key ever sees it, not even a later one of the same name. A request *claims* its conversation
+//! before it reads it, and releases the claim with its answer, so that no two answers of one conversation overlap. A claim expires if
+//! the request that made it is gone.
 
 mod claim;
 #[cfg(any(test, feature = "conformance"))]

@@ -1,5 +1,6 @@
 //! The stored form of a conversation and its items.
 
+use stint_types::tenant::KeyId;
 use stint_types::units::{AccountId, ConversationId, EpisodeId, RequestId, Timestamp};
 
 /// What counts for an item beside its texts, so that many small ones are bounded too.
@@ -14,6 +15,8 @@ pub struct StoredConversation {
     pub id: ConversationId,
     /// Whose it is.
     pub account: AccountId,
+    /// The key whose it is; none where an earlier version stored it.
+    pub key: Option<KeyId>,
     /// When it was made.
     pub at: Timestamp,
     /// What its caller noted of it, a JSON object.

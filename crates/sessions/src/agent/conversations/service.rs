@@ -9,6 +9,7 @@ use tokio::time::sleep;
 use crate::agent::WriteLimiter;
 use crate::agent::stored::Settings;
 use stint_types::tasks::Tasks;
+use stint_types::tenant::Tenant;
 use stint_types::units::{AccountId, ConversationId, RequestId, Timestamp};
 
 use super::{
@@ -77,17 +78,18 @@ impl ConversationService {
         self.store.create(conversation, items, self.bounds()).await
     }
 
-    /// A conversation of that account, unless it is too old.
+    /// A conversation of that key, unless it is too old. What is done with one starts here.
     ///
     /// # Errors
     /// See `create`.
     pub async fn find(
         &self,
-        account: &AccountId,
+        tenant: &Tenant,
         id: ConversationId,
         now: Timestamp,
     ) -> Result<Option<StoredConversation>, ConversationsError> {
-        self.store.find(account, id, self.since(now)).await
+        let found = self.store.find(&tenant.account, id, self.since(now)).await?;
+        Ok(found.filter(|found| tenant.owns(&found.account, found.key)))
     }
 
     /// Puts other metadata in the place of what is there.
@@ -96,20 +98,20 @@ impl ConversationService {
     /// See `create`.
     pub async fn set_metadata(
         &self,
-        account: &AccountId,
-        id: ConversationId,
+        conversation: &StoredConversation,
         metadata: &str,
         now: Timestamp,
     ) -> Result<Option<StoredConversation>, ConversationsError> {
-        self.store.set_metadata(account, id, metadata, self.since(now), now).await
+        let StoredConversation { account, id, .. } = conversation;
+        self.store.set_metadata(account, *id, metadata, self.since(now), now).await
     }
 
-    /// Deletes a conversation of that account with its items; false if there is none.
+    /// Deletes a conversation with its items; false if it is gone already.
     ///
     /// # Errors
     /// See `create`.
-    pub async fn delete(&self, account: &AccountId, id: ConversationId) -> Result<bool, ConversationsError> {
-        self.store.delete(account, id).await
+    pub async fn delete(&self, conversation: &StoredConversation) -> Result<bool, ConversationsError> {
+        self.store.delete(&conversation.account, conversation.id).await
     }
 
     /// Items of a conversation.
@@ -118,12 +120,11 @@ impl ConversationService {
     /// See `create`.
     pub async fn items(
         &self,
-        account: &AccountId,
-        id: ConversationId,
+        conversation: &StoredConversation,
         page: ItemPage,
         now: Timestamp,
     ) -> Result<Vec<PositionedItem>, ConversationsError> {
-        self.store.items(account, id, page, self.since(now)).await
+        self.store.items(&conversation.account, conversation.id, page, self.since(now)).await
     }
 
     /// One item of a conversation.
@@ -132,12 +133,11 @@ impl ConversationService {
     /// See `create`.
     pub async fn item(
         &self,
-        account: &AccountId,
-        id: ConversationId,
+        conversation: &StoredConversation,
         item: &str,
         now: Timestamp,
     ) -> Result<Option<PositionedItem>, ConversationsError> {
-        self.store.item(account, id, item, self.since(now)).await
+        self.store.item(&conversation.account, conversation.id, item, self.since(now)).await
     }
 
     /// Takes an item out of a conversation.
@@ -146,12 +146,12 @@ impl ConversationService {
     /// See `create`.
     pub async fn remove(
         &self,
-        account: &AccountId,
-        id: ConversationId,
+        conversation: &StoredConversation,
         item: &str,
         now: Timestamp,
     ) -> Result<ConversationWriteResult, ConversationsError> {
-        self.store.remove(account, id, item, self.since(now), now).await
+        let StoredConversation { account, id, .. } = conversation;
+        self.store.remove(account, *id, item, self.since(now), now).await
     }
 
     /// Puts items at the end that no request has a claim for.
@@ -199,7 +199,7 @@ impl ConversationService {
     async fn has_appended(&self, lengthening: &ConversationAppend) -> bool {
         let ConversationAppend { account, id, items, at, .. } = lengthening;
         let Some(first) = items.first() else { return true };
-        matches!(self.item(account, *id, &first.id, *at).await, Ok(Some(_)))
+        matches!(self.store.item(account, *id, &first.id, self.since(*at)).await, Ok(Some(_)))
     }
 
     async fn sweep(self) {

@@ -2,6 +2,7 @@
 
 #![allow(clippy::expect_used, clippy::panic, clippy::unwrap_used, reason = "a test fails by panicking")]
 
+use stint_types::tenant::KeyId;
 use stint_types::units::{AccountId, RequestId, Timestamp};
 
 use super::{ResponseStore, StoredResponse};
@@ -22,6 +23,7 @@ fn response(account: &str, at: i64) -> StoredResponse {
     StoredResponse {
         id: RequestId::new(),
         account: AccountId::new(account),
+        key: Some(KeyId::of_declared(&AccountId::new(account))),
         at: Timestamp(at),
         previous: None,
         episode: Some("task-42".parse().unwrap()),
@@ -41,7 +43,7 @@ async fn is_there(store: &dyn ResponseStore, response: &StoredResponse) -> bool 
 
 async fn what_is_kept_comes_back_to_its_own_account_alone(store: &dyn ResponseStore) {
     let (first, other) = (response("a", 1), AccountId::new("b"));
-    let bare = StoredResponse { episode: None, previous: Some(first.id), ..response("a", 2) };
+    let bare = StoredResponse { key: None, episode: None, previous: Some(first.id), ..response("a", 2) };
     for one in [&first, &bare, &first] {
         keep(store, one).await;
         assert_eq!(store.find(&one.account, one.id, EVER).await.unwrap().as_ref(), Some(one));

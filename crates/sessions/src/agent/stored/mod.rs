@@ -1,7 +1,7 @@
 //! Stored responses, which callers can read again, continue and delete.
 //!
-//! Each belongs to one account, and no other account ever sees it. A response holds its input and its output. A request
-//! that continues it gets the whole chain before it, which is read from its end to its beginning.
+//! Each belongs to one key, and no other key ever sees it, not even a later one of the same name. A response holds its input and its
+//! output. A request that continues it gets the whole chain before it, which is read from its end to its beginning.
 
 #[cfg(any(test, feature = "conformance"))]
 pub mod conformance;

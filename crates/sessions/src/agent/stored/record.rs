@@ -1,5 +1,6 @@
 //! The stored form of one response, and of a chain of them.
 
+use stint_types::tenant::KeyId;
 use stint_types::units::{AccountId, EpisodeId, RequestId, Timestamp};
 
 /// One response as it is kept.
@@ -9,6 +10,8 @@ pub struct StoredResponse {
     pub id: RequestId,
     /// Whose it is.
     pub account: AccountId,
+    /// The key whose it is; none where an earlier version stored it.
+    pub key: Option<KeyId>,
     /// When it ended.
     pub at: Timestamp,
     /// The one that it continued.

@@ -9,6 +9,7 @@ use tokio::sync::{mpsc, oneshot};
 use tokio::time::{Instant, sleep, sleep_until, timeout_at};
 
 use stint_types::tasks::Tasks;
+use stint_types::tenant::Tenant;
 use stint_types::units::{AccountId, RequestId, Timestamp};
 
 use crate::agent::WriteLimiter;
@@ -109,39 +110,52 @@ impl ResponseService {
         }
     }
 
-    /// A response of that account, unless it is too old.
+    /// A response of that key, unless it is too old.
     ///
     /// # Errors
     /// When the store does not work.
     pub async fn find(
         &self,
-        account: &AccountId,
+        tenant: &Tenant,
         id: RequestId,
         now: Timestamp,
     ) -> Result<Option<StoredResponse>, ResponsesError> {
-        self.store.find(account, id, now.before(self.settings.keep)).await
+        let found = self.store.find(&tenant.account, id, now.before(self.settings.keep)).await?;
+        Ok(found.filter(|response| is_own(tenant, response)))
     }
 
-    /// A response of that account with all that it continued, as far as that is there and not too large.
+    /// A response of that key with all that it continued, as far as that is there, the key's, and not too large.
     ///
     /// # Errors
     /// When the store does not work.
     pub async fn chain(
         &self,
-        account: &AccountId,
+        tenant: &Tenant,
         id: RequestId,
         now: Timestamp,
     ) -> Result<Option<ResponseChain>, ResponsesError> {
         let most = u64::try_from(self.settings.history_max).unwrap_or(u64::MAX);
-        self.store.chain(account, id, now.before(self.settings.keep), most).await
+        let since = now.before(self.settings.keep);
+        let Some(chain) = self.store.chain(&tenant.account, id, since, most).await? else { return Ok(None) };
+        let own = chain.responses.into_iter().take_while(|response| is_own(tenant, response));
+        let responses: Vec<StoredResponse> = own.collect();
+        Ok((!responses.is_empty()).then_some(ResponseChain { responses }))
     }
 
-    /// Deletes a response of that account; false if there is none.
+    /// Deletes a response of that key; false if there is none.
     ///
     /// # Errors
     /// When the store does not work.
-    pub async fn delete(&self, account: &AccountId, id: RequestId) -> Result<bool, ResponsesError> {
-        self.store.delete(account, id).await
+    pub async fn delete(
+        &self,
+        tenant: &Tenant,
+        id: RequestId,
+        now: Timestamp,
+    ) -> Result<bool, ResponsesError> {
+        match self.find(tenant, id, now).await? {
+            Some(response) => self.store.delete(&response.account, id).await,
+            None => Ok(false),
+        }
     }
 }
 
@@ -208,6 +222,10 @@ impl StoredResponseWriter {
     }
 }
 
+fn is_own(tenant: &Tenant, response: &StoredResponse) -> bool {
+    tenant.owns(&response.account, response.key)
+}
+
 fn writes_too_much(id: RequestId, account: &AccountId) -> ResponseStoreResult {
     tracing::warn!(request = %id, %account, "a response is not stored: its account writes too much");
     ResponseStoreResult::Failed
@@ -222,6 +240,8 @@ fn report(error: &ResponsesError) {
 mod tests {
     use futures_util::future::join_all;
 
+    use stint_types::tenant::{KeyId, hash_key};
+
     use super::super::MemoryResponses;
     use super::*;
 
@@ -229,6 +249,7 @@ mod tests {
         StoredResponse {
             id: RequestId::new(),
             account: AccountId::new(account),
+            key: None,
             at: Timestamp::now(),
             previous: None,
             episode: None,
@@ -236,6 +257,32 @@ mod tests {
             output: "[]".into(),
             body: "{}".into(),
         }
+    }
+
+    #[tokio::test]
+    async fn a_response_is_its_own_keys_and_not_that_of_a_later_key_of_the_same_name() {
+        let tasks = Tasks::default();
+        let service =
+            ResponseService::open(&tasks, Arc::new(MemoryResponses::default()), Settings::default());
+        let old = Tenant::new(AccountId::new("a"), hash_key("sk-old"));
+        let new = Tenant { id: KeyId::generate().unwrap(), ..old.clone() };
+        let first = StoredResponse { key: Some(old.id), ..response("a", 1) };
+        let second = StoredResponse { key: Some(old.id), previous: Some(first.id), ..response("a", 1) };
+        let stolen = StoredResponse { key: Some(new.id), previous: Some(second.id), ..response("a", 1) };
+        let of_earlier_version = response("a", 1);
+        for one in [&first, &second, &stolen, &of_earlier_version] {
+            assert_eq!(service.keep(one.clone()).await, ResponseStoreResult::Stored);
+        }
+        let now = Timestamp::now();
+        assert_eq!(service.find(&new, first.id, now).await.unwrap(), None);
+        assert_eq!(service.chain(&new, second.id, now).await.unwrap(), None);
+        assert!(!service.delete(&new, first.id, now).await.unwrap());
+        let broken = service.chain(&new, stolen.id, now).await.unwrap().unwrap();
+        assert_eq!((broken.first(), &broken.responses), (None, &vec![stolen]));
+        assert_eq!(service.find(&new, of_earlier_version.id, now).await.unwrap(), Some(of_earlier_version));
+        assert_eq!(service.chain(&old, second.id, now).await.unwrap().unwrap().first(), Some(&first));
+        assert!(service.delete(&old, first.id, now).await.unwrap());
+        assert_eq!(service.find(&old, first.id, now).await.unwrap(), None);
     }
 
     #[tokio::test(start_paused = true)]

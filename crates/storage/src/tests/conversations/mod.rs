@@ -25,7 +25,8 @@ const ROOM: ConversationLimits = ConversationLimits { conversation: 1 << 20, acc
 
 fn conversation(account: &str, at: i64) -> StoredConversation {
     let (account, at) = (AccountId::new(account), Timestamp(at));
-    StoredConversation { id: ConversationId::new(), account, at, metadata: "{}".into(), episode: None }
+    let (id, key) = (ConversationId::new(), None);
+    StoredConversation { id, account, key, at, metadata: "{}".into(), episode: None }
 }
 
 fn item(id: &str) -> StoredItem {
