@@ -41,8 +41,10 @@ fn score(n: u32, cell: vec2<u32>, lane: u32, q0: vec4<f32>, q1: vec4<f32>, q2: v
   if (HEAD_DIM % 64u > 0u && n >= HEAD_DIM / 8u) { return; }
   let a = key_eight(cell, key_place(lane, n));
   let b = key_eight(cell, key_place(lane + 8u, n));
-  s0 += ((q0 * a.low.x + q1 * a.low.y) + (q2 * a.low.z + q3 * a.low.w)) + ((q4 * a.high.x + q5 * a.high.y) + (q6 * a.high.z + q7 * a.high.w));
-  s1 += ((q0 * b.low.x + q1 * b.low.y) + (q2 * b.low.z + q3 * b.low.w)) + ((q4 * b.high.x + q5 * b.high.y) + (q6 * b.high.z + q7 * b.high.w));
+  s0 += ((q0 * a.low.x + q1 * a.low.y) + (q2 * a.low.z + q3 * a.low.w))
+      + ((q4 * a.high.x + q5 * a.high.y) + (q6 * a.high.z + q7 * a.high.w));
+  s1 += ((q0 * b.low.x + q1 * b.low.y) + (q2 * b.low.z + q3 * b.low.w))
+      + ((q4 * b.high.x + q5 * b.high.y) + (q6 * b.high.z + q7 * b.high.w));
 }
 
 // The g-th 64 numbers of the heads from `head` to `last` at most. Each lane reads eight, and hands them round.

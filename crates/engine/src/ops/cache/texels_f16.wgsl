@@ -8,5 +8,6 @@ fn half_words(v: vec4<f32>) -> vec2<u32> {
 fn first_texel(eight: Eight) -> vec4<u32> { return vec4<u32>(half_words(eight.low), half_words(eight.high)); }
 fn second_texel(eight: Eight) -> vec4<u32> { return vec4<u32>(); }
 fn unpack_eight(first: vec4<u32>, second: vec4<u32>) -> Eight {
-  return Eight(vec4<f32>(unpack2x16float(first.x), unpack2x16float(first.y)), vec4<f32>(unpack2x16float(first.z), unpack2x16float(first.w)));
+  let low = vec4<f32>(unpack2x16float(first.x), unpack2x16float(first.y));
+  return Eight(low, vec4<f32>(unpack2x16float(first.z), unpack2x16float(first.w)));
 }
