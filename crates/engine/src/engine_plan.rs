@@ -8,7 +8,7 @@ use super::forward::{EngineCapacity, rows_fit};
 use super::gpu::Gpu;
 use super::handle::Settings;
 use super::memory_needs::{MemoryNeeds, MemoryRoom};
-use super::ops::BLOCK;
+use super::ops::{BLOCK, CacheLayout};
 use super::shape::ModelShape;
 
 /// What an engine is to be loaded as.
@@ -121,8 +121,7 @@ fn capacity(gpu: &Gpu, shape: &ModelShape, settings: &Settings) -> Result<Engine
     }
     let blocks = settings.kv_tokens / BLOCK;
     let kv_format = settings.kv_format;
-    let block_bytes = kv_format.bytes(u64::from(BLOCK) * u64::from(shape.kv_heads * shape.head_dim));
-    let blocks_max = u32::try_from(gpu.binding_max / block_bytes).unwrap_or(u32::MAX);
+    let blocks_max = CacheLayout::new(gpu, shape, kv_format).blocks_max(gpu);
     if blocks == 0 || blocks > blocks_max {
         let most = u64::from(blocks_max) * u64::from(BLOCK);
         return refuse(format!("`kv_tokens` must be between {BLOCK} and {most} on this device"));
