@@ -413,6 +413,8 @@ fn engine_failure(error: &EngineError, engine: &PooledEngine) -> Failure {
     match error {
         // The engine goes on: only this one generation went wrong.
         EngineError::SamplerMismatch => failure,
+        // It would go wrong again.
+        EngineError::NotANumber => failure.retry_elsewhere(),
         // The form that was asked for is too much.
         EngineError::Constraint(_) => Failure::new(Fault::Caller, error.to_string()),
         _ => restarting(failure, engine),

@@ -1,6 +1,7 @@
 //! The engine as its callers see it, and the forward pass against itself.
 
 mod answers;
+mod damage;
 mod pool;
 mod reasoner;
 mod supervised;
