@@ -8,7 +8,7 @@ use stint_prompt::tool_calls::{AnswerSegment, ToolCallParser, ToolCallSyntax};
 use stint_types::chat::Request;
 use stint_types::units::{RequestId, Tokens};
 
-use super::{Failure, Generation, Piece, UnsupportedFeature};
+use super::{Failure, Generation, GenerationEnd, Piece, UnsupportedFeature};
 
 /// Whether a request for tools can be made of a model that writes its calls in this syntax.
 ///
@@ -76,7 +76,10 @@ impl ToolCallStream {
                     self.push_parsed(said, tokens);
                 }
                 Ok(Piece::End(ending)) => {
-                    let said = self.calls.finish();
+                    let said = match ending {
+                        GenerationEnd::Limit => self.calls.finish_cut(),
+                        _ => self.calls.finish(),
+                    };
                     self.push_parsed(said, Tokens::ZERO);
                     self.pieces.push_back(Piece::End(ending));
                 }
@@ -108,7 +111,6 @@ mod tests {
     use serde_json::json;
 
     use super::*;
-    use crate::GenerationEnd;
     use stint_types::chat::{Message, Role, Tool};
 
     fn request(choice: &str) -> Request {
@@ -149,6 +151,17 @@ mod tests {
         assert_eq!((text.as_str(), tokens), ("Let me see.", 14));
         assert_eq!(calls, [("f".to_owned(), r#"{"a":1}"#.to_owned())]);
         assert_eq!(pieces.last(), Some(&Piece::End(GenerationEnd::Stop { tokens: Tokens(1) })));
+    }
+
+    #[tokio::test]
+    async fn a_tag_that_is_cut_by_the_limit_does_not_reach_the_caller() {
+        let answer = Piece::Answer { text: "I look. <tool_".to_owned(), tokens: Tokens(5) };
+        let pieces = [Ok(answer), Ok(Piece::End(GenerationEnd::Limit))];
+        let generation: Generation = Box::pin(stream::iter(pieces));
+        let extracted = extract_calls(generation, &request("auto"), Some(ToolCallSyntax::Hermes));
+        let pieces: Vec<Piece> = extracted.map(Result::unwrap).collect().await;
+        let answer = Piece::Answer { text: "I look.".to_owned(), tokens: Tokens(5) };
+        assert_eq!(pieces, [answer, Piece::End(GenerationEnd::Limit)]);
     }
 
     #[test]
