@@ -11,7 +11,7 @@ use stint_backend::Backend;
 use stint_backend::local::{LocalBackend, LocalModelLimits};
 pub(super) use stint_engine::ModelFacts;
 use stint_engine::{
-    self as engine, EngineError, EnginePool, EngineSpec, EngineTotals, FailureCause, KvFormat, PooledEngine,
+    self as engine, EngineError, EnginePool, EngineSize, EngineSpec, EngineTotals, FailureCause, KvFormat, PooledEngine,
     Residency, UnloadReason,
 };
 use stint_gguf::{Gguf, GgufError};
@@ -20,6 +20,7 @@ use stint_types::metrics::Metrics;
 
 use super::engine_log;
 use super::error::ModelError;
+use super::local_model_report::LocalModelReport;
 
 /// The model that ships with the binary.
 static EMBEDDED: &[u8] = include_bytes!("../../models/reasoner.gguf");
@@ -111,12 +112,51 @@ pub(super) fn describe(gguf: &Gguf) -> Result<ModelFacts, ModelError> {
     Ok(engine::describe(gguf)?)
 }
 
-/// Whether the engine could run a file's model, without running it.
-pub(super) fn examine(path: &Path, manner: &LocalModelSettings) -> Result<(), ModelError> {
-    let gguf = Gguf::open(path)?;
-    let vocabulary = Vocabulary::from_gguf(&gguf)?;
-    PromptFormat::new(&vocabulary, &manner.start_tag, &manner.end_tag)?;
-    Ok(engine::examine(&gguf)?)
+/// Whether the engine could run a model on any device, beside models that keep so many bytes. Nothing is loaded. None of a model that
+/// is not local.
+pub(super) fn examine(
+    source: &ModelSource,
+    settings: &EngineSettings,
+    memory_taken: u64,
+) -> Option<Result<LocalModelReport, ModelError>> {
+    let weights = WeightsSpec::of(source, settings)?;
+    let (ModelSource::Embedded(manner) | ModelSource::File(_, manner)) = source else { return None };
+    let report = || {
+        let gguf = weights.open()?;
+        let format = prompt_format(&gguf, manner)?;
+        engine::examine(&gguf)?;
+        let size =
+            EngineSize::estimate(&gguf, &engine::Settings { memory_taken, ..settings_of(settings) })?;
+        Ok(LocalModelReport { notes: notes(&format, manner, &size), memory: size.memory })
+    };
+    Some(report())
+}
+
+/// How a file's model is spoken to, where that goes together with its configuration.
+fn prompt_format(gguf: &Gguf, manner: &LocalModelSettings) -> Result<PromptFormat, ModelError> {
+    let vocabulary = Vocabulary::from_gguf(gguf)?;
+    let format = PromptFormat::new(&vocabulary, &manner.start_tag, &manner.end_tag)?;
+    let syntax = manner.settings.tool_syntax.or_else(|| format.syntax());
+    if manner.calls_tools && syntax.is_none() { Err(ModelError::ToolSyntaxUnknown) } else { Ok(format) }
+}
+
+/// What an operator should know of a model that can be served.
+fn notes(format: &PromptFormat, manner: &LocalModelSettings, size: &EngineSize) -> Vec<String> {
+    let mut notes = Vec::new();
+    let EngineSize { context, context_wanted, .. } = *size;
+    if context < context_wanted {
+        notes.push(format!(
+            "its context is {context} tokens, though {context_wanted} are possible: the cache holds no more (raise `kv_tokens` in \
+             [engine], and `memory_max` if memory is short)"
+        ));
+    }
+    if manner.calls_tools && !format.shows_tools() {
+        notes.push(
+            "its chat template tells the model of no tools: a request with tools is refused unless its `tool_choice` forces a call"
+                .to_owned(),
+        );
+    }
+    notes
 }
 
 /// What local models are loaded with, and where.
@@ -138,13 +178,15 @@ pub(super) fn load_local(
 ) -> Result<Arc<dyn Backend>, ModelError> {
     let gguf = weights.open()?;
     let prompt_cache = weights.settings.prompt_cache.unwrap_or_default();
-    let vocabulary = Vocabulary::from_gguf(&gguf)?;
-    let format = Arc::new(PromptFormat::new(&vocabulary, &manner.start_tag, &manner.end_tag)?);
+    let format = Arc::new(prompt_format(&gguf, manner)?);
     let residency = Residency { load_on_startup: manner.load_on_startup, keep_alive: manner.keep_alive };
     let engine = match loaded.take() {
         Some(running) => running.engine,
         None => Arc::new(MonitoredEngine::add(context, &gguf, weights, name.clone(), residency)?),
     };
+    for note in notes(&format, manner, &engine.engine.size()) {
+        tracing::warn!(model = %name, "{note}");
+    }
     if residency.load_on_startup && !engine.engine.load_now()? {
         tracing::info!(model = %name, "other models have the memory: it is loaded at its first request");
     }

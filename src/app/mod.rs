@@ -30,6 +30,7 @@ mod keys_cli;
 mod ledger_cli;
 mod ledger_monitor;
 mod local_listener;
+mod local_model_report;
 mod log;
 mod model_fleet;
 mod model_registry;

@@ -81,6 +81,7 @@ impl LocalBackend {
         };
         LocalModelLimits {
             context: Tokens::from(self.engine.context()),
+            context_wanted: Tokens::from(self.engine.size().context_wanted),
             overhead,
             unthinking_overhead: unthought,
             thinks: self.format.tags().is_some(),
@@ -142,6 +143,7 @@ impl LocalBackend {
     fn job(&self, call: &BackendCall) -> Result<GenerationJob, Failure> {
         let request = &call.request;
         tool_calls::check_syntax(request, self.settings.tool_syntax)?;
+        tool_calls::check_shown(request, self.format.shows_tools())?;
         let (prompt, phases) = match &call.part {
             GenerationPart::Whole { solution, .. } if let Some(prompt) = request.raw_prompt() => {
                 self.raw(&prompt, *solution)?

@@ -60,6 +60,7 @@ fn what_stands_beside_the_budgets_is_counted_in_the_model_s_own_tokens() {
     // The end of the text, and two tokens of the template that close an empty thought.
     let expected = LocalModelLimits {
         context: Tokens(512),
+        context_wanted: Tokens(512),
         overhead: Tokens(5),
         unthinking_overhead: Tokens(3),
         thinks: true,

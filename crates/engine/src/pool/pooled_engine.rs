@@ -5,6 +5,7 @@ use std::time::{Duration, Instant};
 
 use stint_gguf::Gguf;
 
+use crate::engine_plan::EngineSize;
 use crate::error::EngineError;
 use crate::failure_cause::{EngineOutage, FailureCause, UnloadReason};
 use crate::gpu::DeviceInfo;
@@ -300,6 +301,12 @@ impl PooledEngine {
     #[must_use]
     pub fn device(&self) -> Option<DeviceInfo> {
         self.with_entry(|entry| entry.engine().map(|engine| engine.device().clone())).flatten()
+    }
+
+    /// What it has and takes once it is loaded.
+    #[must_use]
+    pub fn size(&self) -> EngineSize {
+        self.spec.size
     }
 
     /// The most tokens that prompt and budgets of one job may have together.
