@@ -11,12 +11,12 @@ use stint_backend::Backend;
 use stint_backend::local::{LocalBackend, LocalModelLimits};
 pub(super) use stint_engine::ModelFacts;
 use stint_engine::{
-    self as engine, EngineError, EnginePool, EngineSize, EngineSpec, EngineTotals, FailureCause, KvFormat, PooledEngine,
+    self as engine, EngineError, EngineLoad, EnginePool, EngineSize, EngineSpec, EngineTotals, FailureCause, KvFormat, PooledEngine,
     Residency, UnloadReason,
 };
 use stint_gguf::{Gguf, GgufError};
 use stint_prompt::{PromptFormat, Vocabulary};
-use stint_types::metrics::Metrics;
+use stint_types::metrics::{EngineMetrics, Metrics};
 
 use super::engine_log;
 use super::error::ModelError;
@@ -320,9 +320,11 @@ impl MonitoredEngine {
     pub(super) fn remove_gauges(&self, metrics: &Metrics) {
         // A series that was never set need not be removed.
         let engines = &metrics.backends.engines;
-        for gauge in [&engines.up, &engines.loaded, &engines.memory] {
+        let EngineMetrics { up, loaded, memory, requests_running, requests_waiting, .. } = engines;
+        for gauge in [up, loaded, memory, requests_running, requests_waiting] {
             let _ = gauge.remove_label_values(&[&*self.model]);
         }
+        let _ = engines.kv_cache_usage.remove_label_values(&[&*self.model]);
     }
 
     /// Adds what the engine did since the last look. What is left to do for one whose model was taken away is not counted.
@@ -348,6 +350,7 @@ impl MonitoredEngine {
         engines.up.with_label_values(&[&*self.model]).set(i64::from(self.is_alive()));
         engines.loaded.with_label_values(&[&*self.model]).set(i64::from(is_loaded));
         engines.memory.with_label_values(&[&*self.model]).set(memory);
+        show_load(engines, &self.model, &load, self.is_alive());
         self.refresh_totals(metrics);
     }
 
@@ -375,6 +378,16 @@ impl MonitoredEngine {
         }
         *seen = now;
     }
+}
+
+/// Shows how full a model's engine is. Between two engines nothing is held.
+#[expect(clippy::cast_precision_loss, reason = "no cache has 2^53 blocks")]
+fn show_load(engines: &EngineMetrics, model: &str, load: &EngineLoad, is_alive: bool) {
+    let count = |count| i64::try_from(count).unwrap_or(i64::MAX);
+    engines.requests_running.with_label_values(&[model]).set(count(load.running));
+    engines.requests_waiting.with_label_values(&[model]).set(count(load.waiting));
+    let held = if is_alive { load.blocks_total.saturating_sub(load.blocks_free) } else { 0 };
+    engines.kv_cache_usage.with_label_values(&[model]).set(held as f64 / load.blocks_total.max(1) as f64);
 }
 
 /// The local models of a process, whichever configuration asked for them: they share the device's memory, and each that is loaded
@@ -405,6 +418,20 @@ mod tests {
         let cpu_weights_max = Some(SOFTWARE_WEIGHTS_MAX);
         let expected = engine::Settings { allow_cpu: true, cpu_weights_max, ..engine::Settings::default() };
         assert_eq!(settings_of(&settings.engine), expected);
+    }
+
+    #[test]
+    fn the_metrics_show_how_full_an_engine_is() {
+        let (metrics, counts) = (Metrics::new().unwrap(), engine::EngineCounts::default());
+        let load = EngineLoad { running: 2, waiting: 3, slots: 2, blocks_free: 30, blocks_total: 40, counts };
+        let engines = &metrics.backends.engines;
+        for (is_alive, usage) in [(true, 0.25), (false, 0.0)] {
+            show_load(engines, "m", &load, is_alive);
+            let shown = engines.kv_cache_usage.with_label_values(&["m"]).get();
+            assert!((shown - usage).abs() < 1e-9, "{shown}");
+        }
+        assert_eq!(engines.requests_running.with_label_values(&["m"]).get(), 2);
+        assert_eq!(engines.requests_waiting.with_label_values(&["m"]).get(), 3);
     }
 
     #[test]

@@ -70,6 +70,12 @@ impl Site {
         self.now().registry.fleets()[model].clone()
     }
 
+    /// The value of a series in the metrics.
+    async fn metric(&self, series: &str) -> Option<u64> {
+        let (_, metrics) = self.sees("", "/metrics", None).await;
+        metrics.lines().find_map(|line| line.strip_prefix(series)?.trim().parse().ok())
+    }
+
     /// What a caller sees at a path.
     async fn sees(&self, key: &str, path: &str, body: Option<&Value>) -> (u16, String) {
         let url = format!("{}{path}", self.base);
@@ -362,6 +368,18 @@ async fn an_engine_that_fails_comes_back_without_a_reload_and_the_metrics_say_so
     let body = json!({ "model": "reasoner", "messages": [{ "role": "user", "content": "17*24+3=" }] });
     let (status, text) = site.sees("", "/v1/chat/completions", Some(&body)).await;
     assert_eq!(status, 200, "{text}");
+}
+
+#[tokio::test]
+async fn the_metrics_show_how_full_an_engine_is_that_serves() {
+    let site = Site::new("").await;
+    for name in ["requests_waiting", "requests_running", "kv_cache_usage_ratio"] {
+        assert_eq!(
+            site.metric(&format!("stint_engine_{name}{{model=\"reasoner\"}}")).await,
+            Some(0),
+            "{name}"
+        );
+    }
 }
 
 #[tokio::test]
