@@ -151,6 +151,9 @@ impl EngineWorker {
     fn step(&mut self) -> Result<(), EngineError> {
         let decoding = self.scheduler.decoding_count();
         let plan = self.scheduler.plan(self.pace.prefill_rows(decoding));
+        for (generation, rows) in self.scheduler.readers() {
+            generation.record_reading(rows, plan.prefill_rows);
+        }
         for update in &plan.tables {
             self.model.update_table(update.slot, update.first, &update.blocks);
         }

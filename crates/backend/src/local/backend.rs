@@ -361,7 +361,11 @@ impl LocalStream {
     async fn next(&mut self) -> Option<Result<Piece, Failure>> {
         while self.pieces.is_empty() {
             match self.tokens.next().await? {
-                engine::GenerationEvent::PromptRead { reused } => {
+                engine::GenerationEvent::PromptRead { reused, alone } => {
+                    if !alone {
+                        // As of the other choices of a request: they wait until the first has read the prompt.
+                        self.timer.mark_queued();
+                    }
                     self.pieces.push_back(self.decoder.prompt_read(reused));
                 }
                 engine::GenerationEvent::Logprobs(told) => self.decoder.logprobs(told),
