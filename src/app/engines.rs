@@ -2,8 +2,7 @@
 //! process stops every engine.
 
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
 use crate::config::{EngineSettings, KvCacheFormat, LocalModelSettings, ModelSource};
@@ -11,13 +10,14 @@ use stint_backend::Backend;
 use stint_backend::local::{LocalBackend, LocalModelLimits};
 pub(super) use stint_engine::ModelFacts;
 use stint_engine::{
-    self as engine, EngineError, EngineLoad, EnginePool, EngineSize, EngineSpec, EngineTotals, FailureCause, KvFormat, PooledEngine,
-    Residency, UnloadReason,
+    self as engine, EngineError, EngineLoad, EnginePool, EngineSize, EngineSpec, KvFormat, PooledEngine,
+    RemovalListener, Residency,
 };
 use stint_gguf::{Gguf, GgufError};
 use stint_prompt::{PromptFormat, Vocabulary};
 use stint_types::metrics::{EngineMetrics, Metrics};
 
+use super::engine_counters::EngineCounters;
 use super::engine_log;
 use super::error::ModelError;
 use super::local_model_report::LocalModelReport;
@@ -121,15 +121,20 @@ pub(super) fn examine(
 ) -> Option<Result<LocalModelReport, ModelError>> {
     let weights = WeightsSpec::of(source, settings)?;
     let (ModelSource::Embedded(manner) | ModelSource::File(_, manner)) = source else { return None };
-    let report = || {
-        let gguf = weights.open()?;
-        let format = prompt_format(&gguf, manner)?;
-        engine::examine(&gguf)?;
-        let size =
-            EngineSize::estimate(&gguf, &engine::Settings { memory_taken, ..settings_of(settings) })?;
-        Ok(LocalModelReport { notes: notes(&format, manner, &size), memory: size.memory })
-    };
-    Some(report())
+    let settings = engine::Settings { memory_taken, ..settings_of(settings) };
+    Some(report(&weights, manner, &settings))
+}
+
+fn report(
+    weights: &WeightsSpec,
+    manner: &LocalModelSettings,
+    settings: &engine::Settings,
+) -> Result<LocalModelReport, ModelError> {
+    let gguf = weights.open()?;
+    let format = prompt_format(&gguf, manner)?;
+    engine::examine(&gguf)?;
+    let size = EngineSize::estimate(&gguf, settings)?;
+    Ok(LocalModelReport { notes: notes(&format, manner, &size), memory: size.memory })
 }
 
 /// How a file's model is spoken to, where that goes together with its configuration.
@@ -164,6 +169,8 @@ fn notes(format: &PromptFormat, manner: &LocalModelSettings, size: &EngineSize) 
 pub(super) struct EngineContext<'a> {
     pub(super) settings: &'a EngineSettings,
     pub(super) engines: &'a EngineRegistry,
+    /// Where it is counted what they do; nothing where nobody looks.
+    pub(super) metrics: Option<&'a Arc<Metrics>>,
     /// Bytes of the device's memory that models of the same configuration have and keep.
     pub(super) memory_taken: u64,
 }
@@ -262,11 +269,7 @@ pub(super) struct MonitoredEngine {
     model: Arc<str>,
     engine: PooledEngine,
     weights: WeightsSpec,
-    prefilled: AtomicU64,
-    reused: AtomicU64,
-    decoded: AtomicU64,
-    preempted: AtomicU64,
-    totals: Mutex<EngineTotals>,
+    counters: Arc<EngineCounters>,
 }
 
 impl MonitoredEngine {
@@ -282,17 +285,13 @@ impl MonitoredEngine {
         let same = weights.clone();
         let again = Box::new(move || same.open_again());
         let spec = EngineSpec::new(gguf, again, settings, engine_log::listener(model.clone()))?;
+        let counters = Arc::new(EngineCounters::new(model.clone()));
+        let spec = match context.metrics {
+            Some(metrics) => spec.on_removal(final_counts(counters.clone(), metrics.clone())),
+            None => spec,
+        };
         let engine = context.engines.0.add(spec, residency);
-        Ok(MonitoredEngine {
-            model,
-            engine,
-            weights,
-            prefilled: AtomicU64::new(0),
-            reused: AtomicU64::new(0),
-            decoded: AtomicU64::new(0),
-            preempted: AtomicU64::new(0),
-            totals: Mutex::default(),
-        })
+        Ok(MonitoredEngine { model, engine, weights, counters })
     }
 
     /// Lets a fault happen to it.
@@ -327,23 +326,10 @@ impl MonitoredEngine {
         let _ = engines.kv_cache_usage.remove_label_values(&[&*self.model]);
     }
 
-    /// Adds what the engine did since the last look. What is left to do for one whose model was taken away is not counted.
+    /// Adds what the engine did since the last look, and shows how it stands.
     pub(super) fn refresh(&self, metrics: &Metrics) {
-        let load = self.engine.load();
-        let engine::EngineCounts { prefilled, reused, decoded, preempted } = load.counts;
-        for (phase, seen, now) in [
-            ("prefill", &self.prefilled, prefilled),
-            ("reused", &self.reused, reused),
-            ("decode", &self.decoded, decoded),
-        ] {
-            let before = seen.fetch_max(now, Ordering::Relaxed);
-            let counter = metrics.backends.engines.tokens.with_label_values(&[&*self.model, phase]);
-            counter.inc_by(now.saturating_sub(before));
-        }
-        let engines = &metrics.backends.engines;
-        let before = self.preempted.fetch_max(preempted, Ordering::Relaxed);
-        let counter = engines.preemptions.with_label_values(&[&*self.model]);
-        counter.inc_by(preempted.saturating_sub(before));
+        let (engines, load) = (&metrics.backends.engines, self.engine.load());
+        self.counters.add(engines, load.counts, self.engine.totals());
         let is_loaded = self.engine.is_loaded();
         let memory =
             if is_loaded { i64::try_from(self.engine.memory_bytes()).unwrap_or(i64::MAX) } else { 0 };
@@ -351,33 +337,13 @@ impl MonitoredEngine {
         engines.loaded.with_label_values(&[&*self.model]).set(i64::from(is_loaded));
         engines.memory.with_label_values(&[&*self.model]).set(memory);
         show_load(engines, &self.model, &load, self.is_alive());
-        self.refresh_totals(metrics);
     }
+}
 
-    /// Adds what happened to its engines since the last look.
-    fn refresh_totals(&self, metrics: &Metrics) {
-        let (engines, model) = (&metrics.backends.engines, &*self.model);
-        // Every change is made whole between taking and letting go of the lock.
-        let mut seen = self.totals.lock().unwrap_or_else(PoisonError::into_inner);
-        let now = self.engine.totals();
-        let grown = |now: u64, before: u64| now.saturating_sub(before);
-        for (result, now, before) in
-            [("ok", now.loads, seen.loads), ("failed", now.failed_loads, seen.failed_loads)]
-        {
-            engines.loads.with_label_values(&[model, result]).inc_by(grown(now, before));
-        }
-        let loading = now.load_time.saturating_sub(seen.load_time).as_secs_f64();
-        engines.load_seconds.with_label_values(&[model]).inc_by(loading);
-        for (place, reason) in UnloadReason::ALL.iter().enumerate() {
-            let counter = engines.unloads.with_label_values(&[model, reason.as_str()]);
-            counter.inc_by(grown(now.unloads[place], seen.unloads[place]));
-        }
-        for (place, cause) in FailureCause::ALL.iter().enumerate() {
-            let counter = engines.restarts.with_label_values(&[model, cause.as_str()]);
-            counter.inc_by(grown(now.restarts[place], seen.restarts[place]));
-        }
-        *seen = now;
-    }
+/// Counts what a model's engines did that was not counted before the last of them ended. One that a reload replaced is looked at no
+/// more while its last answers run.
+fn final_counts(counters: Arc<EngineCounters>, metrics: Arc<Metrics>) -> RemovalListener {
+    Box::new(move |counts, totals| counters.add(&metrics.backends.engines, counts, totals))
 }
 
 /// Shows how full a model's engine is. Between two engines nothing is held.

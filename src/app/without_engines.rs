@@ -64,6 +64,7 @@ pub(super) fn examine(
 pub(super) struct EngineContext<'a> {
     pub(super) settings: &'a EngineSettings,
     pub(super) engines: &'a EngineRegistry,
+    pub(super) metrics: Option<&'a Arc<Metrics>>,
     pub(super) memory_taken: u64,
 }
 

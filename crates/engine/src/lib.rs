@@ -88,7 +88,8 @@ pub use phases::{
     GeneratedToken, GenerationSummary, PhaseBudgets, SolutionEnd, ThinkingEnd, ThinkingPhase, TokenRole,
 };
 pub use pool::{
-    EngineLease, EnginePool, EngineSpec, EngineTotals, LeaseRefusal, PooledEngine, PooledOutage, Residency,
+    EngineLease, EnginePool, EngineSpec, EngineTotals, LeaseRefusal, PooledEngine, PooledOutage,
+    RemovalListener, Residency,
 };
 pub use restart::WeightsOpener;
 pub use supervised::{EngineListener, SupervisedEngine, WeakSupervisedEngine};
