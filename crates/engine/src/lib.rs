@@ -83,7 +83,7 @@ pub use handle::{Engine, EngineLoad, GenerationJob, Settings};
 pub use kv_format::KvFormat;
 pub use messages::{EngineCounts, GenerationEvent, JobPriority};
 pub use ops::SamplingParams;
-pub use penalties::TokenPenalties;
+pub use penalties::{BIASES_MAX, TokenPenalties};
 pub use phases::{
     GeneratedToken, GenerationSummary, PhaseBudgets, SolutionEnd, ThinkingEnd, ThinkingPhase, TokenRole,
 };

@@ -102,8 +102,8 @@ impl EngineSpec {
         }
     }
 
-    /// The most requests that may wait until it is loaded.
-    pub(super) fn waiters_max(&self) -> usize {
+    /// The most jobs that run or wait at once, and the most requests that may wait until it is loaded.
+    pub(super) fn jobs_max(&self) -> usize {
         self.settings.queue.saturating_add(self.size.slots as usize)
     }
 }

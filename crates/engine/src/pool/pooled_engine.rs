@@ -315,6 +315,12 @@ impl PooledEngine {
         self.spec.size.context
     }
 
+    /// The most jobs that it has at once, those that wait among them.
+    #[must_use]
+    pub fn jobs_max(&self) -> usize {
+        self.spec.jobs_max()
+    }
+
     /// The size of the vocabulary.
     #[must_use]
     pub fn vocab(&self) -> u32 {
