@@ -43,6 +43,7 @@ pub(crate) fn model(name: &str, class: EnforcementClass) -> Model {
         name: name.into(),
         tariff: Some(Tariff::plain(Prices { input: price(1), output: price(4) })),
         context: Tokens(4096),
+        context_limited_by: None,
         classes: vec![class],
         thinking_min: Tokens::ZERO,
         thinks_always: false,
