@@ -7,6 +7,7 @@ use std::time::Duration;
 use serde_json::{Value, json};
 use sqlx::Connection;
 
+use crate::harness::patience::until;
 use crate::harness::{Folder, Manner, Process, Upstream};
 use stint_ledger::Journal;
 use stint_storage::{Sqlite, SqliteJournal, SqliteSettings, Synchronous};
@@ -121,6 +122,8 @@ async fn killed_at_any_moment_the_books_agree_with_the_upstreams_log() {
             })
             .collect();
         tokio::time::sleep(Duration::from_millis(20 + draw.below(400))).await;
+        let is_enough = async || told.lock().unwrap().len() as u64 > seed + 1;
+        until("requests come to their end", is_enough).await;
         process.signal("KILL");
         for caller in callers {
             caller.await.unwrap();
@@ -234,12 +237,7 @@ async fn reserved(process: &Process) -> Money {
 /// Waits until so much was written for a user.
 async fn wrote(upstream: &Upstream, user: &str, least: Money) -> Money {
     let so_far = || Money(upstream.written().get(user).copied().unwrap_or_default() * 4_000);
-    let waits = async {
-        while so_far() < least {
-            tokio::time::sleep(Duration::from_millis(5)).await;
-        }
-    };
-    tokio::time::timeout(Duration::from_secs(60), waits).await.expect("it is written");
+    until("it is written", async || so_far() >= least).await;
     so_far()
 }
 

@@ -13,6 +13,7 @@ pub(crate) mod faultup;
 pub(crate) mod hook;
 pub(crate) mod issuer;
 pub(crate) mod managed;
+pub(crate) mod patience;
 mod process;
 pub(crate) mod tools;
 mod upstream;

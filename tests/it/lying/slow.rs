@@ -3,12 +3,13 @@
 
 use std::io::{Read, Write};
 use std::net::{TcpListener, TcpStream};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use serde_json::json;
 
 use super::liar::{Lie, begins, ends, says};
 use super::{Way, resident};
+use crate::harness::patience::QuietInstant;
 use crate::harness::{Answer, World, model, tenant};
 use stint_backend::remote;
 use stint_backend::remote::openai::Dialect;
@@ -214,7 +215,7 @@ async fn ask(world: &World, stream: bool) -> Answer {
 
 async fn check(way: Way, stall: Stall, stream: bool) {
     let world = world(way, stall).await;
-    let began = Instant::now();
+    let began = QuietInstant::now();
     let answer = ask(&world, stream).await;
     let (took, shown) = (began.elapsed(), answer.text.chars().take(600).collect::<String>());
     let what = format!("{way:?} {stall:?} stream={stream}: {} after {took:?} {shown}", answer.status);
