@@ -225,7 +225,8 @@ async fn replicas_on_postgres_learn_from_one_another_and_take_feedback_on_one_an
         until("both know in the end", async || world.ask(ALICE, &question(7)).await.good()["model"] == "n")
             .await;
     }
-    assert!(one.stop().await && two.stop().await);
+    // At once: who goes on takes over what the other has left.
+    assert_eq!(tokio::join!(one.stop(), two.stop()), (true, true));
     assert_eq!(cluster().ask(&url, "SELECT count(*), sum(has_left) FROM learned"), "2|2");
     let three = open().await;
     assert_eq!(three.ask(ALICE, &question(8)).await.good()["model"], "n");

@@ -9,6 +9,7 @@ use serde_json::json;
 
 use super::liar::{Lie, begins, ends, says};
 use super::{Way, resident};
+use crate::harness::alone::is_alone;
 use crate::harness::patience::QuietInstant;
 use crate::harness::{Answer, World, model, tenant};
 use stint_backend::remote;
@@ -240,6 +241,9 @@ async fn check(way: Way, stall: Stall, stream: bool) {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn every_call_ends_within_its_limits_and_what_was_received_is_booked() {
+    if !is_alone("lying::slow::every_call_ends_within_its_limits_and_what_was_received_is_booked") {
+        return;
+    }
     for stream in [false, true] {
         let cases = STALLS.map(|stall| tokio::spawn(check(CHAT, stall, stream)));
         let before = resident();
