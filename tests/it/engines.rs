@@ -1,7 +1,7 @@
 //! An engine in this process that fails while it serves, as callers and operators see it.
 
 use std::path::Path;
-use std::sync::mpsc::{Sender, channel};
+use std::sync::mpsc::{SyncSender, sync_channel};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
@@ -19,13 +19,13 @@ use crate::harness::patience::{QuietInstant, within};
 use crate::harness::{World, model};
 
 /// The engine, and the backend that asks it. Once it has failed, it gets its weights again when something is sent.
-fn local_engine() -> (PooledEngine, Arc<dyn Backend>, Sender<()>) {
+fn local_engine() -> (PooledEngine, Arc<dyn Backend>, SyncSender<()>) {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("models/reasoner.gguf");
     let file = Gguf::open(&path).unwrap();
     let format = PromptFormat::new(&Vocabulary::from_gguf(&file).unwrap(), "<think>", "</think>").unwrap();
     let settings =
         Settings { allow_cpu: true, step_timeout: Some(Duration::from_secs(2)), ..Settings::default() };
-    let (release, released) = channel();
+    let (release, released) = sync_channel(1);
     // For the first start.
     release.send(()).unwrap();
     let released = Mutex::new(released);
