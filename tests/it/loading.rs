@@ -126,13 +126,16 @@ async fn a_choice_with_a_deadline_does_not_go_to_a_model_that_is_not_loaded() {
     let chosen = async |budget: Value| {
         let mut body = question("auto");
         body["budget"] = budget;
-        process.ask("", &body).await.good()["model"].clone()
+        let answer = process.ask("", &body).await;
+        // Where a machine is too slow for the deadline, nothing is chosen, or nothing is answered.
+        if answer.status == 200 { answer.json()["model"].clone() } else { Value::Null }
     };
     let hurried = json!({ "deadline_ms": 900, "preference": 0, "thinking_tokens": 16, "solution_tokens": 6 });
-    assert_eq!(chosen(hurried.clone()).await, "warm");
+    patience::until("one that is loaded is chosen", async || chosen(hurried.clone()).await == "warm").await;
     assert_eq!(loaded(&process, &["cold", "warm"]).await, [Some(false), None]);
     ask(&process, "cold").await.good();
-    assert_eq!(chosen(hurried).await, "cold", "it is cheaper, and there now");
+    let is_chosen = async || chosen(hurried.clone()).await == "cold";
+    patience::until("it is chosen, which is cheaper and there now", is_chosen).await;
 }
 
 #[tokio::test]
