@@ -205,7 +205,7 @@ async fn a_hundred_reloads_leave_nothing_behind() {
             tokio::time::sleep(Duration::from_millis(20)).await;
         }
     };
-    let waited = tokio::time::timeout(Duration::from_secs(20), gone).await;
+    let waited = tokio::time::timeout(Duration::from_secs(60), gone).await;
     assert!(waited.is_ok(), "{} tasks of {began}", site.running.request_tasks.running());
 }
 
@@ -367,7 +367,7 @@ async fn an_engine_that_fails_comes_back_without_a_reload_and_the_metrics_say_so
                 tokio::time::sleep(Duration::from_millis(20)).await;
             }
         };
-        tokio::time::timeout(Duration::from_secs(10), seen).await.expect("within 10 s");
+        tokio::time::timeout(Duration::from_secs(60), seen).await.expect("it is seen");
     }
     assert!(Arc::ptr_eq(&engine, &site.now().registry.engine_of("reasoner").unwrap()));
     let body = json!({ "model": "reasoner", "messages": [{ "role": "user", "content": "17*24+3=" }] });
