@@ -273,6 +273,7 @@ async fn while_gateways_are_killed_in_turn_callers_are_served_and_the_books_are_
     leave(all.into_iter().filter_map(|one| one.into_inner().unwrap()).collect());
     // The replica that was killed last is reclaimed by the next one, a lease after that one started.
     let last = serve(&folder, &url);
+    sleep(LEASE * 2).await;
     until("nothing stays reserved", async || cluster.ask(&url, OPEN) == "0").await;
     leave(vec![last]);
     let charged = charged(&cluster, &url);
