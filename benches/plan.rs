@@ -242,6 +242,7 @@ fn model(dear: u64) -> Model {
         name: format!("model-{dear:02}").into(),
         tariff: Some(Tariff::plain(Prices { input: price(40_000 * dear), output: price(160_000 * dear) })),
         context: Tokens(131_072),
+        context_limited_by: None,
         classes: vec![EnforcementClass::Continue],
         thinking_min: Tokens::ZERO,
         thinks_always: false,

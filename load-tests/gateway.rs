@@ -140,6 +140,7 @@ fn model() -> Model {
         name: "m".into(),
         tariff: Some(Tariff::plain(Prices { input: price, output: price })),
         context: Tokens(4096),
+        context_limited_by: None,
         classes: vec![EnforcementClass::Inline],
         thinking_min: Tokens::ZERO,
         thinks_always: false,

@@ -174,6 +174,6 @@ mod tests {
         });
         assert_eq!(*taken.lock().unwrap(), [expected.clone(), expected]);
         tasks.stop();
-        assert!(tasks.drain(Duration::from_secs(5)).await);
+        assert!(tasks.drain(Duration::from_secs(60)).await);
     }
 }

@@ -46,7 +46,8 @@ pub(super) fn single_backend(
         None => served.source.clone(),
     };
     let (mut local, mut model) = (None, model.clone());
-    let context = EngineContext { settings: engine, engines: &EngineRegistry::default(), memory_taken: 0 };
+    let engines = EngineRegistry::default();
+    let context = EngineContext { settings: engine, engines: &engines, metrics: None, memory_taken: 0 };
     let backend = build_backend(context, &served.name, &source, &mut local, &Connections::default())?;
     if let Some(local) = local {
         engine_limits::apply_engine_limits(Arc::make_mut(&mut model), served.context, local.limits);

@@ -143,6 +143,7 @@ impl ConfigSnapshot {
         Box::new(move || {
             refresh::refresh(&metrics, &ledger, &accounts, &registry);
             gateway.refresh_fleet_metrics();
+            registry.refresh_retired(&metrics);
             gateway.refresh_pacing_metrics(&accounts);
         })
     }

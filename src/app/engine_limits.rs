@@ -7,6 +7,9 @@ use stint_types::units::Tokens;
 /// A thought leaves its answer one part in so many of the context.
 const ANSWER_PART: u64 = 4;
 
+/// What keeps a context below what the model could take, in errors about it.
+const CACHE: &str = "the engine's cache holds no more: `kv_tokens` in [engine]";
+
 /// Lowers what a model may take to what it was measured to have. A context that was `stated` beyond that is warned of.
 pub(super) fn apply_engine_limits(model: &mut Model, stated: Option<Tokens>, measure: LocalModelLimits) {
     if let Some(stated) = stated.filter(|stated| *stated > measure.context) {
@@ -17,6 +20,9 @@ pub(super) fn apply_engine_limits(model: &mut Model, stated: Option<Tokens>, mea
             "the stated context is more than the engine has, which counts; state at most that, or raise `context` and \
              `kv_tokens` of [engine] where the model itself allows more",
         );
+    }
+    if measure.context < model.context.min(measure.context_wanted) {
+        model.context_limited_by = Some(CACHE);
     }
     cap(&mut model.context, measure.context);
     if !measure.thinks {
@@ -62,6 +68,7 @@ mod tests {
         let mut model = known;
         let measure = LocalModelLimits {
             context: Tokens(real),
+            context_wanted: Tokens(4096),
             overhead: Tokens(5),
             unthinking_overhead: Tokens(1),
             thinks: true,
@@ -76,6 +83,7 @@ mod tests {
             hand_off.overhead_without_thought,
         ];
         assert_eq!(found.map(|tokens| tokens.0), expected);
+        assert_eq!(model.context_limited_by.is_some(), real < context.min(4096));
     }
 
     #[test]
@@ -100,6 +108,7 @@ mod tests {
         let mut model = Model { thinking_max: Tokens(6000), thinking_min: Tokens(10), ..embedded() };
         let measure = LocalModelLimits {
             context: Tokens(8192),
+            context_wanted: Tokens(8192),
             overhead: Tokens(2),
             unthinking_overhead: Tokens(2),
             thinks: false,

@@ -2,8 +2,7 @@
 //! process stops every engine.
 
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
 use crate::config::{EngineSettings, KvCacheFormat, LocalModelSettings, ModelSource};
@@ -11,15 +10,17 @@ use stint_backend::Backend;
 use stint_backend::local::{LocalBackend, LocalModelLimits};
 pub(super) use stint_engine::ModelFacts;
 use stint_engine::{
-    self as engine, EngineError, EnginePool, EngineSpec, EngineTotals, FailureCause, KvFormat, PooledEngine,
-    Residency, UnloadReason,
+    self as engine, EngineError, EngineLoad, EnginePool, EngineSize, EngineSpec, KvFormat, PooledEngine,
+    RemovalListener, Residency,
 };
 use stint_gguf::{Gguf, GgufError};
 use stint_prompt::{PromptFormat, Vocabulary};
-use stint_types::metrics::Metrics;
+use stint_types::metrics::{EngineMetrics, Metrics};
 
+use super::engine_counters::EngineCounters;
 use super::engine_log;
 use super::error::ModelError;
+use super::local_model_report::LocalModelReport;
 
 /// The model that ships with the binary.
 static EMBEDDED: &[u8] = include_bytes!("../../models/reasoner.gguf");
@@ -111,12 +112,56 @@ pub(super) fn describe(gguf: &Gguf) -> Result<ModelFacts, ModelError> {
     Ok(engine::describe(gguf)?)
 }
 
-/// Whether the engine could run a file's model, without running it.
-pub(super) fn examine(path: &Path, manner: &LocalModelSettings) -> Result<(), ModelError> {
-    let gguf = Gguf::open(path)?;
-    let vocabulary = Vocabulary::from_gguf(&gguf)?;
-    PromptFormat::new(&vocabulary, &manner.start_tag, &manner.end_tag)?;
-    Ok(engine::examine(&gguf)?)
+/// Whether the engine could run a model on any device, beside models that keep so many bytes. Nothing is loaded. None of a model that
+/// is not local.
+pub(super) fn examine(
+    source: &ModelSource,
+    settings: &EngineSettings,
+    memory_taken: u64,
+) -> Option<Result<LocalModelReport, ModelError>> {
+    let weights = WeightsSpec::of(source, settings)?;
+    let (ModelSource::Embedded(manner) | ModelSource::File(_, manner)) = source else { return None };
+    let settings = engine::Settings { memory_taken, ..settings_of(settings) };
+    Some(report(&weights, manner, &settings))
+}
+
+fn report(
+    weights: &WeightsSpec,
+    manner: &LocalModelSettings,
+    settings: &engine::Settings,
+) -> Result<LocalModelReport, ModelError> {
+    let gguf = weights.open()?;
+    let format = prompt_format(&gguf, manner)?;
+    engine::examine(&gguf)?;
+    let size = EngineSize::estimate(&gguf, settings)?;
+    Ok(LocalModelReport { notes: notes(&format, manner, &size), memory: size.memory })
+}
+
+/// How a file's model is spoken to, where that goes together with its configuration.
+fn prompt_format(gguf: &Gguf, manner: &LocalModelSettings) -> Result<PromptFormat, ModelError> {
+    let vocabulary = Vocabulary::from_gguf(gguf)?;
+    let format = PromptFormat::new(&vocabulary, &manner.start_tag, &manner.end_tag)?;
+    let syntax = manner.settings.tool_syntax.or_else(|| format.syntax());
+    if manner.calls_tools && syntax.is_none() { Err(ModelError::ToolSyntaxUnknown) } else { Ok(format) }
+}
+
+/// What an operator should know of a model that can be served.
+fn notes(format: &PromptFormat, manner: &LocalModelSettings, size: &EngineSize) -> Vec<String> {
+    let mut notes = Vec::new();
+    let EngineSize { context, context_wanted, .. } = *size;
+    if context < context_wanted {
+        notes.push(format!(
+            "its context is {context} tokens, though {context_wanted} are possible: the cache holds no more (raise `kv_tokens` in \
+             [engine], and `memory_max` if memory is short)"
+        ));
+    }
+    if manner.calls_tools && !format.shows_tools() {
+        notes.push(
+            "its chat template tells the model of no tools: a request with tools is refused unless its `tool_choice` forces a call"
+                .to_owned(),
+        );
+    }
+    notes
 }
 
 /// What local models are loaded with, and where.
@@ -124,6 +169,8 @@ pub(super) fn examine(path: &Path, manner: &LocalModelSettings) -> Result<(), Mo
 pub(super) struct EngineContext<'a> {
     pub(super) settings: &'a EngineSettings,
     pub(super) engines: &'a EngineRegistry,
+    /// Where it is counted what they do; nothing where nobody looks.
+    pub(super) metrics: Option<&'a Arc<Metrics>>,
     /// Bytes of the device's memory that models of the same configuration have and keep.
     pub(super) memory_taken: u64,
 }
@@ -138,13 +185,15 @@ pub(super) fn load_local(
 ) -> Result<Arc<dyn Backend>, ModelError> {
     let gguf = weights.open()?;
     let prompt_cache = weights.settings.prompt_cache.unwrap_or_default();
-    let vocabulary = Vocabulary::from_gguf(&gguf)?;
-    let format = Arc::new(PromptFormat::new(&vocabulary, &manner.start_tag, &manner.end_tag)?);
+    let format = Arc::new(prompt_format(&gguf, manner)?);
     let residency = Residency { load_on_startup: manner.load_on_startup, keep_alive: manner.keep_alive };
     let engine = match loaded.take() {
         Some(running) => running.engine,
         None => Arc::new(MonitoredEngine::add(context, &gguf, weights, name.clone(), residency)?),
     };
+    for note in notes(&format, manner, &engine.engine.size()) {
+        tracing::warn!(model = %name, "{note}");
+    }
     if residency.load_on_startup && !engine.engine.load_now()? {
         tracing::info!(model = %name, "other models have the memory: it is loaded at its first request");
     }
@@ -220,11 +269,7 @@ pub(super) struct MonitoredEngine {
     model: Arc<str>,
     engine: PooledEngine,
     weights: WeightsSpec,
-    prefilled: AtomicU64,
-    reused: AtomicU64,
-    decoded: AtomicU64,
-    preempted: AtomicU64,
-    totals: Mutex<EngineTotals>,
+    counters: Arc<EngineCounters>,
 }
 
 impl MonitoredEngine {
@@ -240,17 +285,13 @@ impl MonitoredEngine {
         let same = weights.clone();
         let again = Box::new(move || same.open_again());
         let spec = EngineSpec::new(gguf, again, settings, engine_log::listener(model.clone()))?;
+        let counters = Arc::new(EngineCounters::new(model.clone()));
+        let spec = match context.metrics {
+            Some(metrics) => spec.on_removal(final_counts(counters.clone(), metrics.clone())),
+            None => spec,
+        };
         let engine = context.engines.0.add(spec, residency);
-        Ok(MonitoredEngine {
-            model,
-            engine,
-            weights,
-            prefilled: AtomicU64::new(0),
-            reused: AtomicU64::new(0),
-            decoded: AtomicU64::new(0),
-            preempted: AtomicU64::new(0),
-            totals: Mutex::default(),
-        })
+        Ok(MonitoredEngine { model, engine, weights, counters })
     }
 
     /// Lets a fault happen to it.
@@ -278,61 +319,41 @@ impl MonitoredEngine {
     pub(super) fn remove_gauges(&self, metrics: &Metrics) {
         // A series that was never set need not be removed.
         let engines = &metrics.backends.engines;
-        for gauge in [&engines.up, &engines.loaded, &engines.memory] {
+        let EngineMetrics { up, loaded, memory, requests_running, requests_waiting, .. } = engines;
+        for gauge in [up, loaded, memory, requests_running, requests_waiting] {
             let _ = gauge.remove_label_values(&[&*self.model]);
         }
+        let _ = engines.kv_cache_usage.remove_label_values(&[&*self.model]);
     }
 
-    /// Adds what the engine did since the last look. What is left to do for one whose model was taken away is not counted.
+    /// Adds what the engine did since the last look, and shows how it stands.
     pub(super) fn refresh(&self, metrics: &Metrics) {
-        let load = self.engine.load();
-        let engine::EngineCounts { prefilled, reused, decoded, preempted } = load.counts;
-        for (phase, seen, now) in [
-            ("prefill", &self.prefilled, prefilled),
-            ("reused", &self.reused, reused),
-            ("decode", &self.decoded, decoded),
-        ] {
-            let before = seen.fetch_max(now, Ordering::Relaxed);
-            let counter = metrics.backends.engines.tokens.with_label_values(&[&*self.model, phase]);
-            counter.inc_by(now.saturating_sub(before));
-        }
-        let engines = &metrics.backends.engines;
-        let before = self.preempted.fetch_max(preempted, Ordering::Relaxed);
-        let counter = engines.preemptions.with_label_values(&[&*self.model]);
-        counter.inc_by(preempted.saturating_sub(before));
+        let (engines, load) = (&metrics.backends.engines, self.engine.load());
+        self.counters.add(engines, load.counts, self.engine.totals());
         let is_loaded = self.engine.is_loaded();
         let memory =
             if is_loaded { i64::try_from(self.engine.memory_bytes()).unwrap_or(i64::MAX) } else { 0 };
         engines.up.with_label_values(&[&*self.model]).set(i64::from(self.is_alive()));
         engines.loaded.with_label_values(&[&*self.model]).set(i64::from(is_loaded));
         engines.memory.with_label_values(&[&*self.model]).set(memory);
-        self.refresh_totals(metrics);
+        show_load(engines, &self.model, &load, self.is_alive());
     }
+}
 
-    /// Adds what happened to its engines since the last look.
-    fn refresh_totals(&self, metrics: &Metrics) {
-        let (engines, model) = (&metrics.backends.engines, &*self.model);
-        // Every change is made whole between taking and letting go of the lock.
-        let mut seen = self.totals.lock().unwrap_or_else(PoisonError::into_inner);
-        let now = self.engine.totals();
-        let grown = |now: u64, before: u64| now.saturating_sub(before);
-        for (result, now, before) in
-            [("ok", now.loads, seen.loads), ("failed", now.failed_loads, seen.failed_loads)]
-        {
-            engines.loads.with_label_values(&[model, result]).inc_by(grown(now, before));
-        }
-        let loading = now.load_time.saturating_sub(seen.load_time).as_secs_f64();
-        engines.load_seconds.with_label_values(&[model]).inc_by(loading);
-        for (place, reason) in UnloadReason::ALL.iter().enumerate() {
-            let counter = engines.unloads.with_label_values(&[model, reason.as_str()]);
-            counter.inc_by(grown(now.unloads[place], seen.unloads[place]));
-        }
-        for (place, cause) in FailureCause::ALL.iter().enumerate() {
-            let counter = engines.restarts.with_label_values(&[model, cause.as_str()]);
-            counter.inc_by(grown(now.restarts[place], seen.restarts[place]));
-        }
-        *seen = now;
-    }
+/// Counts what a model's engines did that was not counted before the last of them ended. One that a reload replaced is looked at no
+/// more while its last answers run.
+fn final_counts(counters: Arc<EngineCounters>, metrics: Arc<Metrics>) -> RemovalListener {
+    Box::new(move |counts, totals| counters.add(&metrics.backends.engines, counts, totals))
+}
+
+/// Shows how full a model's engine is. Between two engines nothing is held.
+#[expect(clippy::cast_precision_loss, reason = "no cache has 2^53 blocks")]
+fn show_load(engines: &EngineMetrics, model: &str, load: &EngineLoad, is_alive: bool) {
+    let count = |count| i64::try_from(count).unwrap_or(i64::MAX);
+    engines.requests_running.with_label_values(&[model]).set(count(load.running));
+    engines.requests_waiting.with_label_values(&[model]).set(count(load.waiting));
+    let held = if is_alive { load.blocks_total.saturating_sub(load.blocks_free) } else { 0 };
+    engines.kv_cache_usage.with_label_values(&[model]).set(held as f64 / load.blocks_total.max(1) as f64);
 }
 
 /// The local models of a process, whichever configuration asked for them: they share the device's memory, and each that is loaded
@@ -363,6 +384,20 @@ mod tests {
         let cpu_weights_max = Some(SOFTWARE_WEIGHTS_MAX);
         let expected = engine::Settings { allow_cpu: true, cpu_weights_max, ..engine::Settings::default() };
         assert_eq!(settings_of(&settings.engine), expected);
+    }
+
+    #[test]
+    fn the_metrics_show_how_full_an_engine_is() {
+        let (metrics, counts) = (Metrics::new().unwrap(), engine::EngineCounts::default());
+        let load = EngineLoad { running: 2, waiting: 3, slots: 2, blocks_free: 30, blocks_total: 40, counts };
+        let engines = &metrics.backends.engines;
+        for (is_alive, usage) in [(true, 0.25), (false, 0.0)] {
+            show_load(engines, "m", &load, is_alive);
+            let shown = engines.kv_cache_usage.with_label_values(&["m"]).get();
+            assert!((shown - usage).abs() < 1e-9, "{shown}");
+        }
+        assert_eq!(engines.requests_running.with_label_values(&["m"]).get(), 2);
+        assert_eq!(engines.requests_waiting.with_label_values(&["m"]).get(), 3);
     }
 
     #[test]

@@ -89,6 +89,12 @@ pub enum ModelError {
     /// Its tokenizer or template cannot be used.
     #[error(transparent)]
     Prompt(#[from] PromptError),
+    /// It is said to call tools, and nothing tells how it writes calls.
+    #[error(
+        "`capabilities` has \"tools\", and its chat template shows no way of calling them that can be read: set `tool_syntax` to how \
+         the model writes its calls, or take \"tools\" out of `capabilities`"
+    )]
+    ToolSyntaxUnknown,
     /// Its upstream cannot be set up.
     #[error(transparent)]
     Upstream(#[from] SettingsError),

@@ -14,6 +14,8 @@ mod config_cli;
 mod config_snapshot;
 mod curve;
 mod directory;
+#[cfg(feature = "local")]
+mod engine_counters;
 mod engine_limits;
 #[cfg(feature = "local")]
 mod engine_log;
@@ -30,6 +32,7 @@ mod keys_cli;
 mod ledger_cli;
 mod ledger_monitor;
 mod local_listener;
+mod local_model_report;
 mod log;
 mod model_fleet;
 mod model_registry;
@@ -44,6 +47,7 @@ mod refresh;
 mod reload;
 mod reload_handle;
 mod replay;
+mod retired_fleets;
 #[cfg(unix)]
 mod runtime_dir;
 mod seal;

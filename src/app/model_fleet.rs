@@ -72,8 +72,9 @@ impl FleetBuilder<'_> {
         mut local: Option<LoadedModel>,
         connections: &Connections,
     ) -> Result<ModelFleet, ModelError> {
-        let FleetBuilder { settings, engines, memory_taken, .. } = *self;
-        let context = EngineContext { settings: &settings.engine, engines, memory_taken };
+        let FleetBuilder { settings, metrics, engines, memory_taken, .. } = *self;
+        let context =
+            EngineContext { settings: &settings.engine, engines, metrics: Some(metrics), memory_taken };
         let mut backend = |source: &ModelSource, place: usize| {
             let connections = connections.for_target(place);
             build_backend(context, &model.name, source, &mut local, &connections)

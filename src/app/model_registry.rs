@@ -14,6 +14,7 @@ use super::engine_limits;
 use super::engines::{EngineRegistry, LoadedModel, MonitoredEngine, WeightsSpec};
 use super::error::{BuildError, ModelError};
 use super::model_fleet::{FleetBuilder, FleetSpec, ModelFleet};
+use super::retired_fleets::RetiredFleets;
 
 /// Fleets by the model that they serve.
 pub(super) type Fleets = BTreeMap<Arc<str>, Arc<Fleet>>;
@@ -28,6 +29,8 @@ pub(super) struct ModelRegistry {
     poller: Option<LoadPoller>,
     /// The engines of this configuration and of earlier ones.
     engines: EngineRegistry,
+    /// Those of earlier configurations whose last answers run.
+    retired: RetiredFleets,
     /// How late this process's tasks wake: targets are not blamed for it.
     lag: EventLoopLag,
 }
@@ -44,6 +47,7 @@ pub(super) fn load_models(
         connections: before.connections.with_fresh_roots(),
         poller: load_poller(settings, before)?,
         engines: before.engines.clone(),
+        retired: before.retired.clone(),
         lag: before.lag.clone(),
     };
     // What stays loaded comes first: the others have what is left.
@@ -160,12 +164,18 @@ impl ModelRegistry {
         self.engines.stop();
     }
 
+    /// Shows the calls that still run on fleets of earlier configurations.
+    pub(super) fn refresh_retired(&self, metrics: &Metrics) {
+        self.retired.refresh(&self.fleets(), metrics);
+    }
+
     /// Removes the series of fleets that no longer serve.
     pub(super) fn remove_stale_series(&self, after: &ModelRegistry, metrics: &Metrics) {
         for (name, made) in &self.models {
             let is_kept = after.models.get(name).is_some_and(|next| Arc::ptr_eq(&next.fleet, &made.fleet));
             if !is_kept {
                 made.fleet.remove_gauges();
+                after.retired.add(name, &made.fleet);
                 made.local.iter().for_each(|local| local.engine.remove_gauges(metrics));
             }
         }

@@ -11,6 +11,7 @@ use stint_gguf::Gguf;
 use stint_types::metrics::Metrics;
 
 use super::error::ModelError;
+use super::local_model_report::LocalModelReport;
 
 /// The weights that an engine would run.
 #[derive(Debug, Clone, PartialEq)]
@@ -49,8 +50,12 @@ pub(super) fn describe(_gguf: &Gguf) -> Result<ModelFacts, ModelError> {
 }
 
 /// No file's model can run.
-pub(super) fn examine(_path: &Path, _manner: &LocalModelSettings) -> Result<(), ModelError> {
-    Err(ModelError::NoEngine)
+pub(super) fn examine(
+    source: &ModelSource,
+    settings: &EngineSettings,
+    _memory_taken: u64,
+) -> Option<Result<LocalModelReport, ModelError>> {
+    WeightsSpec::of(source, settings).map(|_| Err(ModelError::NoEngine))
 }
 
 /// What local models would be loaded with.
@@ -59,6 +64,7 @@ pub(super) fn examine(_path: &Path, _manner: &LocalModelSettings) -> Result<(), 
 pub(super) struct EngineContext<'a> {
     pub(super) settings: &'a EngineSettings,
     pub(super) engines: &'a EngineRegistry,
+    pub(super) metrics: Option<&'a Arc<Metrics>>,
     pub(super) memory_taken: u64,
 }
 

@@ -58,6 +58,11 @@ impl TokenLowerBound {
         Tokens(self.sum / (CHARACTER * CHARACTERS_PER_TOKEN))
     }
 
+    /// What was counted there counts here.
+    pub(super) fn take_over(&mut self, other: TokenLowerBound) {
+        self.sum = self.sum.saturating_add(other.sum);
+    }
+
     /// How many bytes of `text` may be added until there are surely more than so many tokens.
     pub(super) fn bytes_within(mut self, text: &str, most: Tokens) -> usize {
         let beyond = |(_, character): &(usize, char)| {
@@ -87,7 +92,7 @@ impl ObservedOutput {
     }
 
     fn take_over(&mut self, other: ObservedOutput) {
-        self.weight.sum = self.weight.sum.saturating_add(other.weight.sum);
+        self.weight.take_over(other.weight);
         self.pieces += other.pieces;
         self.counted += other.counted;
     }

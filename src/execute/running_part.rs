@@ -6,6 +6,10 @@ use stint_types::catalog::BilledCall;
 use stint_types::chat::CacheTtl;
 use stint_types::units::Tokens;
 
+use super::overrun_guard::TokenLowerBound;
+
+/// After so many pieces a count that has not moved is no running count.
+const PIECES_OF_COUNT: u32 = 4;
 /// Characters per token if a target has no finished answers yet: what English text takes.
 const CHARACTERS_PER_TOKEN: f64 = 3.5;
 /// The same, where a thought must be stopped in time: it is rather stopped early.
@@ -35,13 +39,25 @@ pub(super) struct RunningPart {
     usage: Option<TokenUsage>,
     discarded: Tokens,
     thought_characters: u64,
-    /// Bytes of thought that came after the last usage.
-    thought_bytes_since_usage: u64,
     answer_characters: u64,
+    /// The least that the thought has, and everything else.
+    thought_least: TokenLowerBound,
+    answer_least: TokenLowerBound,
+    /// What came after the last usage.
+    since_usage: TextSinceUsage,
     /// Of what came after the caller's stop text.
     dropped_characters: u64,
     /// Of the longest piece.
     piece_characters: u64,
+}
+
+/// What a call showed after its upstream last reported what was written.
+#[derive(Debug, Clone, Copy, Default)]
+struct TextSinceUsage {
+    pieces: u32,
+    thought_bytes: u64,
+    thought_characters: u64,
+    answer_characters: u64,
 }
 
 /// What a part wrote.
@@ -85,20 +101,24 @@ impl RunningPart {
 
     pub(super) fn add_thinking(&mut self, text: &str, tokens: Tokens) {
         self.thinking += tokens;
-        self.thought_characters += self.piece_length(text);
-        self.thought_bytes_since_usage += u64::try_from(text.len()).unwrap_or(u64::MAX);
+        let characters = self.piece_length(text);
+        self.thought_characters += characters;
+        self.since_usage.thought_characters += characters;
+        self.since_usage.thought_bytes += u64::try_from(text.len()).unwrap_or(u64::MAX);
+        self.thought_least.add(text);
     }
 
     pub(super) fn add_solution(&mut self, text: &str, tokens: Tokens) {
         self.solution += tokens;
-        self.answer_characters += self.piece_length(text);
+        self.answer_characters += self.add_answered(text);
     }
 
     /// What was shown as the thought was the answer.
     pub(super) fn unthink(&mut self) {
         self.solution += std::mem::take(&mut self.thinking);
         self.answer_characters += std::mem::take(&mut self.thought_characters);
-        self.thought_bytes_since_usage = 0;
+        self.answer_least.take_over(std::mem::take(&mut self.thought_least));
+        self.since_usage.unthink();
     }
 
     /// So many tokens were written and are not delivered. Returns how many of them can have been.
@@ -110,13 +130,13 @@ impl RunningPart {
 
     /// Written after the caller's stop text, and not counted.
     pub(super) fn add_dropped(&mut self, text: &str) {
-        self.dropped_characters += self.piece_length(text);
+        self.dropped_characters += self.add_answered(text);
     }
 
     pub(super) fn set_usage(&mut self, usage: TokenUsage) {
         self.usage = Some(usage);
         if usage.completion > Tokens::ZERO {
-            self.thought_bytes_since_usage = 0;
+            self.since_usage = TextSinceUsage::default();
         }
     }
 
@@ -138,18 +158,23 @@ impl RunningPart {
     }
 
     /// Its thinking tokens with one more piece, by the best count there is. That is each token, else what the upstream reports
-    /// in between, else the characters.
+    /// in between and what has come since, if its count does not go on; else the characters.
     pub(super) fn thinking_with(&self, text: &str, tokens: Tokens, bias: CountBias) -> Tokens {
         if self.thinking + tokens > Tokens::ZERO {
             return self.thinking + tokens;
         }
-        self.reported_thinking().unwrap_or_else(|| {
-            let per_token = match bias {
-                CountBias::High => CHARACTERS_PER_TOKEN_LEAST,
-                CountBias::Low => CHARACTERS_PER_TOKEN_MOST,
-            };
-            tokens_in(self.thought_characters + weighted_characters(text), per_token)
-        })
+        let per_token = match bias {
+            CountBias::High => CHARACTERS_PER_TOKEN_LEAST,
+            CountBias::Low => CHARACTERS_PER_TOKEN_MOST,
+        };
+        let with_piece = |characters: u64| tokens_in(characters + weighted_characters(text), per_token);
+        match self.reported_thinking() {
+            None => with_piece(self.thought_characters),
+            Some(reported) if self.since_usage.is_long() => {
+                reported + with_piece(self.since_usage.thought_characters)
+            }
+            Some(reported) => reported.max(self.thought_least.tokens()),
+        }
     }
 
     /// The most tokens that its thought can have: as they were counted, else what the upstream reported last and a token for
@@ -158,7 +183,8 @@ impl RunningPart {
         if self.thinking > Tokens::ZERO {
             return self.thinking;
         }
-        self.reported_thinking().unwrap_or_default() + Tokens(self.thought_bytes_since_usage)
+        let reported = self.reported_thinking().unwrap_or_default() + Tokens(self.since_usage.thought_bytes);
+        reported.max(self.thought_least.tokens())
     }
 
     /// What it has written until now. Where an upstream counts as it goes, its count may lag behind what was seen.
@@ -209,7 +235,11 @@ impl RunningPart {
             estimated: true,
         };
         let usage = match (self.reported_usage(), self.hidden) {
-            (Some(usage), _) => self.share_reported(usage, &seen),
+            (Some(usage), _) => {
+                let corrected = self.corrected(usage, part_end, per_token);
+                let shared = self.share_reported(corrected, &seen);
+                PartUsage { estimated: shared.estimated || corrected != usage, ..shared }
+            }
             (None, Some(limit)) if part_end == PartEnd::BrokenOff && self.thought_characters == 0 => {
                 let limit = unseen_max.map_or(limit, |most| most.min(limit));
                 let unseen = limit.saturating_sub(seen.solution + seen.dropped);
@@ -241,10 +271,32 @@ impl RunningPart {
         BilledCall { input, cache_read, cache_write, cache_hour, output }
     }
 
+    /// An upstream's count with what is not in it: what was shown after it, where the call was broken off or went on for long; and
+    /// never less than a text of that length has.
+    fn corrected(&self, usage: TokenUsage, part_end: PartEnd, per_token: f64) -> TokenUsage {
+        let goes_on = part_end == PartEnd::BrokenOff || self.since_usage.is_long();
+        let since = |characters: u64| if goes_on { tokens_in(characters, per_token) } else { Tokens::ZERO };
+        let thought = since(self.since_usage.thought_characters);
+        let answer = since(self.since_usage.answer_characters);
+        let (thought_least, answer_least) = (self.thought_least.tokens(), self.answer_least.tokens());
+        let thinking = usage.thinking.map(|told| (told + thought).max(thought_least));
+        let least = thinking.unwrap_or(thought_least) + answer_least;
+        TokenUsage { completion: (usage.completion + thought + answer).max(least), thinking, ..usage }
+    }
+
+    /// Characters of a piece of the answer that comes.
+    fn add_answered(&mut self, text: &str) -> u64 {
+        let characters = self.piece_length(text);
+        self.since_usage.answer_characters += characters;
+        self.answer_least.add(text);
+        characters
+    }
+
     /// Characters of a piece that comes.
     fn piece_length(&mut self, text: &str) -> u64 {
         let length = weighted_characters(text);
         self.piece_characters = self.piece_characters.max(length);
+        self.since_usage.pieces = self.since_usage.pieces.saturating_add(u32::from(!text.is_empty()));
         length
     }
 
@@ -274,6 +326,19 @@ impl RunningPart {
             dropped,
             estimated: usage.thinking.is_none() && seen.thinking > Tokens::ZERO,
         }
+    }
+}
+
+impl TextSinceUsage {
+    /// True if more came than may stand between two reports of a running count.
+    fn is_long(&self) -> bool {
+        self.pieces > PIECES_OF_COUNT
+    }
+
+    /// What was shown as a thought was the answer.
+    fn unthink(&mut self) {
+        self.answer_characters += std::mem::take(&mut self.thought_characters);
+        self.thought_bytes = 0;
     }
 }
 

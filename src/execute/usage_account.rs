@@ -151,6 +151,14 @@ impl UsageAccount {
         }
     }
 
+    /// The same of a thought, which is none that was hidden then.
+    pub(super) fn add_discarded_thought(&mut self, text: &str, tokens: Tokens) {
+        self.mark_thought_visible();
+        let before = self.spent.undelivered;
+        self.add_discarded(text, tokens);
+        self.spent.undelivered_thinking += self.spent.undelivered.saturating_sub(before);
+    }
+
     /// Written after the caller's stop text, billed, and not delivered.
     pub(super) fn add_dropped(&mut self, text: &str, tokens: Tokens) {
         if tokens > Tokens::ZERO {

@@ -207,7 +207,8 @@ fn check_context(model: &Model, inputs: &EmbeddingInputs) -> Result<(), RequestR
     let longest = lists.iter().map(|ids| u64::try_from(ids.len()).unwrap_or(u64::MAX)).max();
     match longest.map(Tokens).filter(|longest| *longest > model.context) {
         Some(needed) => {
-            Err(plan::PlanRefusal::ContextExceeded { needed, context: model.context, member: "input" }.into())
+            let (context, limited_by) = (model.context, model.context_limited_by);
+            Err(plan::PlanRefusal::ContextExceeded { needed, context, limited_by, member: "input" }.into())
         }
         None => Ok(()),
     }

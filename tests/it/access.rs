@@ -2,11 +2,12 @@
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use serde_json::{Value, json};
 
 use crate::harness::managed::TOKEN;
+use crate::harness::patience::QuietInstant;
 use crate::harness::{Answer, Managed, Process, World, model, tenant};
 use stint::http;
 use stint_backend::scripted::{ScriptedBackend, ScriptedReply};
@@ -180,7 +181,7 @@ async fn bad_credentials_are_all_refused_alike() {
             for (name, value) in &headers {
                 request = request.header(*name, value.as_slice());
             }
-            let began = Instant::now();
+            let began = QuietInstant::now();
             let answer = Answer::of(request).await;
             let took = began.elapsed();
             assert_eq!(answer.status, 401, "{headers:?}");

@@ -2,8 +2,6 @@
 
 mod blocked;
 
-use std::time::Duration;
-
 use serde_json::{Value, json};
 use tokio::io::AsyncWriteExt;
 use tokio::net::TcpStream;
@@ -28,16 +26,7 @@ fn question(stream: bool) -> Value {
 
 /// The lines of requests, once there are so many.
 async fn lines(process: &Process, count: usize) -> Vec<Value> {
-    let told = async {
-        loop {
-            let lines = process.lines("stint::requests");
-            if lines.len() >= count {
-                return lines;
-            }
-            tokio::time::sleep(Duration::from_millis(5)).await;
-        }
-    };
-    let lines = tokio::time::timeout(Duration::from_secs(10), told).await.expect("they are logged");
+    let lines = process.logged_times("stint::requests", count).await;
     assert_eq!(lines.len(), count, "{lines:?}");
     lines.iter().map(|line| serde_json::from_str(line).unwrap_or_else(|_| line.as_str().into())).collect()
 }
@@ -121,9 +110,10 @@ async fn a_caller_who_hangs_up_has_a_line_with_what_was_booked() {
 
 #[tokio::test]
 async fn lines_of_requests_can_be_switched_off() {
-    let process = Folder::new(&keyed("[log]\nrequests = false")).serve();
+    let mut process = Folder::new(&keyed("[log]\nrequests = false")).serve();
     process.ask("sk-test", &question(false)).await.good();
     process.signal("TERM");
-    process.logged("stopping").await;
+    assert!(process.ended().success());
+    assert!(!process.lines("stopping").is_empty());
     assert!(process.lines("stint::requests").is_empty());
 }

@@ -10,6 +10,7 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 
+use crate::harness::patience::until;
 use crate::harness::{Process, World, model, tenant};
 use stint_backend::scripted::{ScriptedBackend, ScriptedReply};
 use stint_backend::{Failure, Fault};
@@ -241,15 +242,13 @@ async fn an_export_comes_to_the_balances(desk: &Desk) {
             columns["spent_usd"].iter().map(|text| text.parse::<Money>().unwrap().0).sum()
         };
         let spent = spent(process).await;
-        let mut columns = columns(&desk.ledger(&["export"]));
+        let mut columns = BTreeMap::new();
         // A settlement that stalls is told before it is written down.
-        for _ in 0..50 {
-            if sum(&columns) == spent {
-                break;
-            }
-            tokio::time::sleep(Duration::from_millis(100)).await;
+        until("all is written down", async || {
             columns = self::columns(&desk.ledger(&["export"]));
-        }
+            sum(&columns) == spent
+        })
+        .await;
         let exported = sum(&columns);
         let page = process.get("sk-test", "/v1/usage?group_by=model&from=2026-01-01").await.good();
         assert_eq!((exported, money(&page["data"][0]["spent_usd"])), (spent, spent));
@@ -275,7 +274,7 @@ async fn an_export_comes_to_the_balances(desk: &Desk) {
     if desk.url.is_none() {
         assert!(desk.refused("ledger", &["seal"]).contains("another stint process"));
         process.signal("TERM");
-        assert!(process.ended(Duration::from_secs(10)).success());
+        assert!(process.ended().success());
     }
     assert!(desk.ledger(&["seal"]).starts_with("seal 1: 3 resolutions"));
     assert!(desk.ledger(&["seal"]).contains("everything is sealed already"));
@@ -283,7 +282,7 @@ async fn an_export_comes_to_the_balances(desk: &Desk) {
     if desk.url.is_some() {
         assert_eq!(check(&process).await, before);
         process.signal("TERM");
-        assert!(process.ended(Duration::from_secs(10)).success());
+        assert!(process.ended().success());
     }
     let process = desk.serve();
     assert_eq!(check(&process).await, before);
@@ -340,12 +339,8 @@ async fn a_backup_taken_under_load_is_right_and_starts() {
     assert!(desk.refused("ledger", &["restore", backup]).contains("--force"));
     assert!(other.ledger(&["restore", backup]).contains("the books are right"));
     let restored = other.serve();
-    let sealed = async {
-        while !other.ledger(&["verify"]).contains("; 1 seals cover") {
-            tokio::time::sleep(Duration::from_millis(20)).await;
-        }
-    };
-    tokio::time::timeout(Duration::from_secs(20), sealed).await.expect("a day was missed, so it is sealed");
+    let is_sealed = async || other.ledger(&["verify"]).contains("; 1 seals cover");
+    until("a day was missed, so it is sealed", is_sealed).await;
     let copied = spent(&restored).await;
     assert!(copied > 0 && copied <= at_last + 4 * 50_000, "{copied} of {at_last}");
     restored.ask("sk-test", &question("reasoner")).await.good();
@@ -360,7 +355,7 @@ async fn a_clean_stop_leaves_the_books_in_one_file() {
         process.ask("sk-test", &question("reasoner")).await.good();
     }
     process.signal("TERM");
-    assert!(process.ended(Duration::from_secs(30)).success());
+    assert!(process.ended().success());
     std::fs::copy(desk.path("ledger.db"), desk.path("copy.db")).unwrap();
     let verified =
         desk.stint("ledger").arg("verify").env("STINT_LEDGER", desk.path("copy.db")).output().unwrap();
@@ -375,7 +370,7 @@ async fn a_full_disk_under_what_is_printed_is_said() {
     let mut process = desk.serve();
     process.ask("sk-test", &question("reasoner")).await.good();
     process.signal("TERM");
-    assert!(process.ended(Duration::from_secs(30)).success());
+    assert!(process.ended().success());
     for verb in [&["keys", "list"][..], &["usage"], &["ledger", "export"], &["config", "show"]] {
         let full = std::fs::File::options().write(true).open("/dev/full").unwrap();
         let mut command = desk.stint(verb[0]);

@@ -35,6 +35,49 @@ fn check_opens_model_files() {
     );
 }
 
+/// A configuration of the embedded model's file as a model of one's own.
+fn with_a_file_model(engine: &str, model: &str) -> Folder {
+    let file = concat!(env!("CARGO_MANIFEST_DIR"), "/models/reasoner.gguf");
+    Folder::new(&format!(
+        "[engine]\nembedded = false\n{engine}\n[[backend]]\nkind = \"local\"\nfile = \"{file}\"\n[[backend.model]]\n\
+         name = \"own\"\nprice_input = \"1\"\nprice_output = \"1\"\n{model}\n"
+    ))
+}
+
+/// Whether `stint check` takes it, and what it says of the model.
+fn check_file_model(engine: &str, model: &str, is_right: bool, words: &[&str]) {
+    let output = with_a_file_model(engine, model).stint("check").output().unwrap();
+    assert_eq!(output.status.success(), is_right, "{}", text(&output));
+    words.iter().for_each(|word| assert!(text(&output).contains(word), "{word}: {}", text(&output)));
+}
+
+#[test]
+fn check_finds_tools_that_a_local_model_cannot_be_asked_for() {
+    let tools = "capabilities = [\"tools\"]";
+    check_file_model("", tools, false, &["but own cannot be served", "`capabilities`", "set `tool_syntax`"]);
+    let stated = format!("{tools}\ntool_syntax = \"hermes\"");
+    check_file_model("", &stated, true, &["but of own: its chat template tells the model of no tools"]);
+}
+
+#[test]
+fn check_says_what_memory_a_local_model_needs() {
+    let needed = ["but own cannot be served: it takes 0 MB of weights", "there are 1 MB", "set `memory_max`"];
+    check_file_model("memory_max = \"1MiB\"", "", false, &needed);
+    check_file_model("memory_max = \"1024MiB\"", "", true, &[]);
+}
+
+#[test]
+fn check_says_that_the_cache_holds_less_than_the_model_s_context() {
+    check_file_model(
+        "kv_tokens = 256",
+        "",
+        true,
+        &["but of own: its context is 256 tokens, though 512 are", "`kv_tokens`"],
+    );
+    let stated = with_a_file_model("kv_tokens = 256\ncontext = 256", "").stint("check").output().unwrap();
+    assert!(!text(&stated).contains("its context is"), "{}", text(&stated));
+}
+
 #[tokio::test]
 async fn a_bad_model_stops_the_start_or_is_left_out_where_that_is_allowed() {
     let folder = with_a_bad_model("");

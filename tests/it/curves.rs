@@ -4,12 +4,12 @@ use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 use std::sync::Arc;
-use std::time::Duration;
 
 use serde_json::{Value, json};
 
 use crate::harness::{Folder, World, model, tenant};
-use stint_backend::scripted::{ScriptedBackend, ScriptedReply};
+use stint_backend::BackendCall;
+use stint_backend::scripted::{PieceGate, ScriptedBackend, ScriptedReply};
 use stint_types::catalog::{CurveRecord, EnforcementClass};
 use stint_types::units::{Money, Tokens};
 
@@ -21,7 +21,11 @@ fn script() -> ScriptedReply {
 }
 
 async fn world(reply: ScriptedReply) -> (World, Arc<ScriptedBackend>) {
-    let script = Arc::new(ScriptedBackend::always(reply));
+    world_by(ScriptedBackend::always(reply)).await
+}
+
+async fn world_by(script: ScriptedBackend) -> (World, Arc<ScriptedBackend>) {
+    let script = Arc::new(script);
     let models = vec![(model("m", EnforcementClass::Inline), script.clone())];
     (World::new(models, vec![tenant("acme", 1_000_000_000)]).await, script)
 }
@@ -108,15 +112,20 @@ async fn what_is_spent_never_passes_the_stated_sum_and_a_larger_one_goes_on() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_run_that_is_killed_goes_on_where_it_was() {
-    let ((world, script), folder) = (world(script().pauses(Duration::from_millis(1))).await, Folder::new(""));
+    let gate = PieceGate::shut();
+    let held = gate.clone();
+    let plays = move |_: &BackendCall, asked| match asked {
+        0..35 => script(),
+        _ => script().waits_at(&held),
+    };
+    let ((world, script), folder) = (world_by(ScriptedBackend::each(plays)).await, Folder::new(""));
     tasks(&folder, 30);
     let arguments = ["--budgets", "0,64", "--budget-usd", "0.1", "--at-once", "2"];
     let mut first = command(&folder, &world.base, "m", &arguments).spawn().unwrap();
-    while script.records().len() < 35 {
-        tokio::time::sleep(Duration::from_millis(5)).await;
-    }
+    script.until(|records| records.len() > 35).await;
     first.kill().unwrap();
     tokio::task::spawn_blocking(move || first.wait()).await.unwrap().unwrap();
+    gate.open();
     let before = script.records().len();
     assert!(before < 60, "{before}");
     let output = run(command(&folder, &world.base, "m", &arguments)).await;

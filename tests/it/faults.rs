@@ -2,12 +2,12 @@
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::time::Duration;
 
 use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
 use serde_json::{Value, json};
 
+use crate::harness::patience::until;
 use crate::harness::{Folder, World, model, tenant};
 use stint_backend::scripted::{PieceGate, ScriptedBackend, ScriptedReply};
 use stint_backend::{Backend, BackendCall, Failure, Generation};
@@ -98,12 +98,7 @@ async fn while_the_disk_is_full_streams_end_whole_and_new_requests_are_refused()
     assert_eq!(script.records().len(), 1, "nothing else reached the model");
     assert!(disk.balances().await.unwrap().is_empty());
     disk.is_full.store(false, Ordering::SeqCst);
-    let recovered = async {
-        while world.ledger.stats().stalled {
-            tokio::time::sleep(Duration::from_millis(10)).await;
-        }
-    };
-    tokio::time::timeout(Duration::from_secs(10), recovered).await.expect("it recovers by itself");
+    until("it recovers by itself", async || !world.ledger.stats().stalled).await;
     world.ask("sk-key", &question(false)).await.good();
     world.settled().await;
     let (kept, account) = (disk.balances().await.unwrap(), world.account("key"));
@@ -217,16 +212,13 @@ async fn a_disk_that_fails_for_a_while_stops_new_requests_and_no_longer() {
     }
     process.limit_files("unlimited");
     let mut served = 0;
-    for _ in 0..200 {
+    until("it recovers by itself", async || {
         served += u32::from(process.ask("", &body).await.status == 200);
-        if served == 3 {
-            break;
-        }
-        tokio::time::sleep(Duration::from_millis(50)).await;
-    }
-    assert_eq!(served, 3, "it recovers by itself");
+        served == 3
+    })
+    .await;
     process.signal("TERM");
-    assert!(process.ended(Duration::from_secs(10)).success());
+    assert!(process.ended().success());
     let verified = folder.stint("ledger").arg("verify").output().unwrap();
     let said = String::from_utf8_lossy(&verified.stdout);
     assert!(verified.status.success() && said.contains("the books are right"), "{said}");

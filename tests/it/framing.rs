@@ -5,10 +5,10 @@ use std::time::Duration;
 use serde_json::{Value, json};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
-use tokio::time::timeout;
 
 use crate::harness::faultup::rig::Rig;
 use crate::harness::faultup::script::answers;
+use crate::harness::patience::within;
 
 /// What a server says to these bytes until it ends the connection.
 async fn said(base: &str, bytes: &[u8]) -> String {
@@ -25,7 +25,7 @@ async fn said_in(base: &str, bytes: &[u8], piece: usize) -> String {
         tokio::task::yield_now().await;
     }
     let mut answer = Vec::new();
-    let ended = timeout(Duration::from_secs(5), connection.read_to_end(&mut answer)).await;
+    let ended = within(Duration::from_secs(5), connection.read_to_end(&mut answer)).await;
     assert!(ended.is_ok(), "still open after {:?}", String::from_utf8_lossy(&answer));
     String::from_utf8_lossy(&answer).into_owned()
 }

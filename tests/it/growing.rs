@@ -13,6 +13,7 @@ use serde_json::{Value, json};
 use tokio::sync::watch;
 
 use crate::harness::cluster::cluster;
+use crate::harness::patience::until;
 use crate::harness::{Answer, Caller, Served, Stored, World, model, tenant};
 use stint_backend::scripted::{PieceGate, ScriptedBackend, ScriptedReply};
 use stint_ledger::{
@@ -130,12 +131,7 @@ async fn exact(world: &World, journal: &dyn Journal, name: &str) -> Money {
     world.settled().await;
     let account = world.account(name);
     assert_eq!((account.reserved.money, account.overrun), (Money::ZERO, Money::ZERO), "{account:?}");
-    let written = async {
-        while !journal.unresolved().await.unwrap().is_empty() {
-            tokio::time::sleep(Duration::from_millis(5)).await;
-        }
-    };
-    tokio::time::timeout(Duration::from_secs(10), written).await.expect("all is written down");
+    until("all is written down", async || journal.unresolved().await.unwrap().is_empty()).await;
     let balances = journal.balances().await.unwrap();
     assert_eq!(balances.iter().map(|one| one.spent.money).sum::<Money>(), account.spent.money);
     account.spent.money

@@ -4,7 +4,7 @@ use std::future::poll_fn;
 use std::pin::pin;
 use std::sync::Arc;
 use std::task::Poll;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use axum::Router;
 use axum::body::Body;
@@ -17,6 +17,7 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 
 use crate::harness::cluster::cluster;
+use crate::harness::patience::QuietInstant;
 use crate::harness::{World, model, tenant};
 use stint_backend::scripted::{CallState, PieceGate, ScriptedBackend, ScriptedReply};
 use stint_ledger::Journal;
@@ -55,7 +56,7 @@ async fn hanging_up_before_the_first_token_stops_the_backend_within_a_second() {
         let world = World::open(model("m", EnforcementClass::Inline), &script).await;
         let connection = send(&world, stream).await;
         script.until(|records| records.len() == 1).await;
-        let left = Instant::now();
+        let left = QuietInstant::now();
         drop(connection);
         script.until(|records| records[0].state == CallState::Cancelled).await;
         assert!(left.elapsed() < Duration::from_secs(1), "{:?}", left.elapsed());

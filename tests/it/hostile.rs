@@ -13,8 +13,8 @@ use std::time::Duration;
 
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
-use tokio::time::timeout;
 
+use crate::harness::patience::within;
 use crate::harness::{World, model, tenant};
 use stint_backend::scripted::{ScriptedBackend, ScriptedReply};
 use stint_types::catalog::EnforcementClass;
@@ -36,7 +36,7 @@ async fn connect(world: &World) -> TcpStream {
 /// What the server says until it ends the connection.
 async fn rest(mut connection: TcpStream) -> String {
     let mut all = Vec::new();
-    let ended = timeout(Duration::from_secs(10), connection.read_to_end(&mut all)).await;
+    let ended = within(Duration::from_secs(8), connection.read_to_end(&mut all)).await;
     // A reset takes nothing away that was said before.
     assert!(ended.is_ok(), "still open after {}", String::from_utf8_lossy(&all));
     String::from_utf8_lossy(&all).into_owned()

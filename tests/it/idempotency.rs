@@ -8,6 +8,7 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 
+use crate::harness::patience::until;
 use crate::harness::{Answer, World, model, tenant};
 use stint_backend::scripted::{CallState, PieceGate, ScriptedBackend, ScriptedReply};
 use stint_backend::{Backend, Failure, Fault};
@@ -108,12 +109,7 @@ async fn of_64_at_once_one_runs_and_the_others_wait_or_repeat_it() {
         })
         .collect();
     script.until(|records| records.len() == 1).await;
-    let some_wait = async {
-        while outcomes(&world, "in_flight") < 10 {
-            tokio::time::sleep(Duration::from_millis(2)).await;
-        }
-    };
-    tokio::time::timeout(Duration::from_secs(20), some_wait).await.expect("the others are refused meanwhile");
+    until("the others are refused meanwhile", async || outcomes(&world, "in_flight") >= 10).await;
     gate.open();
     let mut said = Vec::new();
     for answer in asking {
@@ -264,13 +260,7 @@ async fn a_caller_who_hung_up_is_told_so_and_not_charged_again() {
         };
         script.until(|records| records.len() == 1).await;
         gate.let_through(2);
-        tokio::time::timeout(Duration::from_secs(5), async {
-            while outcomes(&world, "began") == 0 {
-                tokio::task::yield_now().await;
-            }
-        })
-        .await
-        .unwrap();
+        until("it has begun", async || outcomes(&world, "began") > 0).await;
         asking.abort();
         script.until(|records| records[0].state == CallState::Cancelled).await;
         let again = ask_until(&world, "k", &body).await;

@@ -2,13 +2,14 @@
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
 use serde_json::{Value, json};
 
 use crate::harness::cluster::cluster;
+use crate::harness::patience::{until, within};
 use crate::harness::{Answer, Folder, World, auto, model, tenant};
 use stint::gateway::LearnSettings;
 use stint_backend::scripted::{ScriptedBackend, ScriptedReply};
@@ -64,16 +65,23 @@ async fn judge(world: &World, answer: &Value, correct: bool) {
 /// Asks and says what is right until the right model answers; how often it was wrong.
 async fn until_right(world: &World) -> u32 {
     for asked in 0..20 {
+        let before = observed(world);
         let answer = world.ask(ALICE, &question(asked)).await.good();
         let is_right = answer["model"] == "n";
         judge(world, &answer, is_right).await;
         if is_right {
             return asked;
         }
-        // What was learned is made known fifty times a second.
-        tokio::time::sleep(Duration::from_millis(25)).await;
+        // Of the answer, and of what was said of it.
+        until("it is learned", async || observed(world) >= before + 2).await;
     }
     panic!("the choice has not moved");
+}
+
+/// How much was learned of the two models.
+fn observed(world: &World) -> i64 {
+    let of = |model| world.metrics.learning.observations.with_label_values(&[model]).get();
+    of("m") + of("n")
 }
 
 async fn request(world: &World, key: &str, id: &Value) -> Answer {
@@ -82,17 +90,14 @@ async fn request(world: &World, key: &str, id: &Value) -> Answer {
 
 /// What was said of a request, once something was said by that source.
 async fn told(world: &World, id: &Value, source: &str) -> Value {
-    let began = Instant::now();
-    loop {
+    let mut said = None;
+    until(source, async || {
         let story = request(world, ALICE, id).await.good();
-        let said =
-            story["feedback"].as_array().unwrap().iter().find(|said| said["source"] == source).cloned();
-        if let Some(said) = said {
-            return said;
-        }
-        assert!(began.elapsed() < Duration::from_secs(10), "{story}");
-        tokio::time::sleep(Duration::from_millis(10)).await;
-    }
+        said = story["feedback"].as_array().unwrap().iter().find(|said| said["source"] == source).cloned();
+        said.is_some()
+    })
+    .await;
+    said.unwrap()
 }
 
 #[tokio::test]
@@ -140,7 +145,12 @@ async fn what_was_learned_survives_an_end_without_last_words() {
     let settings = LearnSettings { save_every: Duration::from_millis(20), ..LearnSettings::default() };
     let world = pair(stories.clone(), settings.clone()).await;
     until_right(&world).await;
-    tokio::time::sleep(Duration::from_millis(300)).await;
+    let known = Timestamp::now();
+    // Something else to be saved, and with it all that was learned before.
+    let answer = world.ask(ALICE, &question(50)).await.good();
+    judge(&world, &answer, true).await;
+    let saved = async || stories.replica_states().await.unwrap().iter().any(|state| state.at > known);
+    until("it is saved", saved).await;
     let again = pair(stories.clone(), settings).await;
     assert_eq!(again.ask(ALICE, &question(51)).await.good()["model"], "n");
     drop(world);
@@ -207,21 +217,16 @@ async fn replicas_on_postgres_learn_from_one_another_and_take_feedback_on_one_an
     // Asked here, judged there.
     for number in 0..3 {
         let answer = one.ask(ALICE, &question(number)).await.good();
-        let began = Instant::now();
-        while request(&two, ALICE, &answer["id"]).await.status == 404 {
-            assert!(began.elapsed() < Duration::from_secs(10), "the other replica never gets it");
-            tokio::time::sleep(Duration::from_millis(20)).await;
-        }
+        let is_there = async || request(&two, ALICE, &answer["id"]).await.status != 404;
+        until("the other replica gets it", is_there).await;
         judge(&two, &answer, answer["model"] == "n").await;
     }
-    let began = Instant::now();
     for world in [&one, &two] {
-        while world.ask(ALICE, &question(7)).await.good()["model"] != "n" {
-            assert!(began.elapsed() < Duration::from_secs(10), "both know in the end");
-            tokio::time::sleep(Duration::from_millis(20)).await;
-        }
+        until("both know in the end", async || world.ask(ALICE, &question(7)).await.good()["model"] == "n")
+            .await;
     }
-    assert!(one.stop().await && two.stop().await);
+    // At once: who goes on takes over what the other has left.
+    assert_eq!(tokio::join!(one.stop(), two.stop()), (true, true));
     assert_eq!(cluster().ask(&url, "SELECT count(*), sum(has_left) FROM learned"), "2|2");
     let three = open().await;
     assert_eq!(three.ask(ALICE, &question(8)).await.good()["model"], "n");
@@ -301,12 +306,14 @@ async fn a_store_that_stands_still_delays_no_answer() {
     world.ask(ALICE, &question(0)).await.good();
     store.hangs.store(true, Ordering::SeqCst);
     tokio::time::sleep(Duration::from_millis(100)).await;
-    let began = Instant::now();
-    let mut last = Value::Null;
-    for number in 0..50 {
-        last = world.ask(ALICE, &question(number)).await.good();
-    }
-    assert!(began.elapsed() < Duration::from_secs(4), "{:?} for fifty answers", began.elapsed());
+    let fifty = async {
+        let mut last = Value::Null;
+        for number in 0..50 {
+            last = world.ask(ALICE, &question(number)).await.good();
+        }
+        last
+    };
+    let last = within(Duration::from_secs(4), fifty).await.expect("no answer is delayed");
     let story = request(&world, ALICE, &last["id"]).await.good();
     assert_eq!(story["outcome"]["ended"], "finished", "what was just done is known without the store");
     let said = say(&world, ALICE, &json!({ "id": last["id"], "correct": true })).await;
@@ -383,11 +390,11 @@ async fn a_preference_says_something_of_both_answers() {
 
 #[tokio::test]
 async fn what_is_older_than_is_kept_takes_no_feedback_and_has_no_story() {
-    let settings = LearnSettings { keep: Duration::from_millis(400), ..LearnSettings::default() };
+    let settings = LearnSettings { keep: Duration::from_secs(3), ..LearnSettings::default() };
     let world = pair(Arc::new(MemoryHistoryStore::default()), settings).await;
     let answer = world.ask(ALICE, &question(1)).await.good();
     judge(&world, &answer, true).await;
-    tokio::time::sleep(Duration::from_millis(500)).await;
+    tokio::time::sleep(Duration::from_millis(3_100)).await;
     assert_eq!(request(&world, ALICE, &answer["id"]).await.status, 404);
     let late = say(&world, ALICE, &json!({ "id": answer["id"], "correct": true })).await;
     assert_eq!(late.status, 404, "{}", late.text);
@@ -563,7 +570,7 @@ async fn a_gateway_that_was_restarted_knows_its_requests_and_takes_feedback_on_t
     let mut process = folder.serve();
     let answer = process.ask("sk-test", &question(1)).await.good();
     process.signal("TERM");
-    assert!(process.ended(Duration::from_secs(30)).success());
+    assert!(process.ended().success());
     let log = std::fs::read_to_string(folder.path().join("decisions.jsonl")).unwrap();
     assert_eq!(log.lines().count(), 1, "{log}");
     let process = folder.serve();

@@ -142,3 +142,23 @@ async fn penalties_and_biases_are_taken_and_refused_by_their_names() {
         assert!(answer.text.contains("bias"), "{}", answer.text);
     }
 }
+
+#[tokio::test]
+async fn a_member_that_the_engine_cannot_take_is_named() {
+    let process = desk("sequences = 2\nqueue = 4", "");
+    for (more, param, code) in [
+        (json!({ "min_p": 2 }), "min_p", Value::Null),
+        (json!({ "presence_penalty": 3 }), "presence_penalty", Value::Null),
+        (json!({ "repetition_penalty": "much" }), "repetition_penalty", Value::Null),
+        (json!({ "logit_bias": { "99999": 1 } }), "logit_bias", Value::Null),
+        // More than can run and wait: no other try finds room.
+        (json!({ "n": 7 }), "n", json!("model_not_capable")),
+    ] {
+        let mut body = json!({ "model": "own", "messages": [{ "role": "user", "content": "17*24+3=" }] });
+        body.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+        let answer = process.ask("", &body).await;
+        let error = answer.error();
+        let found = (answer.status, &error["type"], &error["param"], &error["code"]);
+        assert_eq!(found, (400, &json!("invalid_request_error"), &json!(param), &code), "{}", answer.text);
+    }
+}

@@ -314,7 +314,7 @@ async fn what_was_reserved_at_one_price_is_charged_at_it() {
     let reserved = limit(&process).await["reserved"].clone();
     assert!(nanos(&reserved) > 0, "{reserved}");
     process.signal("KILL");
-    process.ended(std::time::Duration::from_secs(10));
+    process.ended();
     let _ = request.await;
     std::fs::write(folder.path().join("stint.toml"), configuration("1000")).unwrap();
     let process = folder.serve();

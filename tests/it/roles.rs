@@ -107,7 +107,7 @@ async fn what_admins_change_is_in_the_log_with_who_did_it_and_no_secret() {
     managed.ask(&keeper, "PUT", "/admin/accounts/alice/x", Some(&json!({ "nonsense": 1 }))).await;
     managed.ask(TOKEN, "POST", "/admin/reload", None).await.good();
     process.signal("TERM");
-    process.ended(std::time::Duration::from_secs(10));
+    process.ended();
     // Nobody serves, so the command line opens the books itself.
     managed.keys(&["revoke", "alice"]);
     let _process = managed.serve();

@@ -14,6 +14,7 @@ use tokio_rustls::rustls::pki_types::{CertificateDer, ServerName};
 use tokio_rustls::rustls::{ClientConfig, RootCertStore};
 
 use crate::harness::authority::{Authority, Signed};
+use crate::harness::patience::{until, within};
 use crate::harness::tools::{printed, tool};
 use crate::harness::{Answer, Deployment, Folder, Process, Says};
 
@@ -94,16 +95,6 @@ fn address(process: &Process) -> String {
     process.base.strip_prefix("https://").expect("it says how it is called").to_owned()
 }
 
-/// Looks until it is so, for ten seconds at most.
-async fn within(what: &str, mut is_so: impl AsyncFnMut() -> bool) {
-    let looked = async {
-        while !is_so().await {
-            tokio::time::sleep(Duration::from_millis(50)).await;
-        }
-    };
-    assert!(tokio::time::timeout(Duration::from_secs(20), looked).await.is_ok(), "{what}");
-}
-
 pub(crate) fn question() -> serde_json::Value {
     json!({ "model": "m", "messages": [{ "role": "user", "content": "hi" }], "stream": true })
 }
@@ -124,7 +115,7 @@ async fn callers_admins_and_the_verbs_of_the_command_line_come_by_tls() {
     let mut script = tool("python");
     script.args(["-c", PYTHON, &process.base]).env("SSL_CERT_FILE", secured.path().join("ca.crt"));
     assert_eq!(printed(&mut script, "").trim(), "xxxxxxxxxx");
-    assert!(process.lines("listening on https://").len() == 2, "both listeners say so");
+    assert_eq!(process.logged_times("listening on https://", 2).await.len(), 2, "both listeners say so");
 }
 
 const PYTHON: &str = "
@@ -147,12 +138,12 @@ async fn whoever_does_not_trust_the_certificate_or_speaks_plainly_gets_nothing()
         plain.write_all(sent).await.unwrap();
         let mut answer = Vec::new();
         // The server ends it: at once where it is no TLS, after its time where nothing comes.
-        let read = tokio::time::timeout(Duration::from_secs(10), plain.read_to_end(&mut answer)).await;
+        let read = within(Duration::from_secs(8), plain.read_to_end(&mut answer)).await;
         assert!(read.is_ok() && !answer.starts_with(b"HTTP"), "{answer:?}");
     }
-    let metrics = process.get("sk-test", "/metrics").await.text;
     let turned = "stint_connections_turned_away_total{why=\"handshake\"} 3\n";
-    assert!(metrics.contains(turned), "{metrics}");
+    let is_counted = async || process.get("sk-test", "/metrics").await.text.contains(turned);
+    until("each is counted", is_counted).await;
 }
 
 #[tokio::test]
@@ -215,7 +206,7 @@ async fn a_changed_certificate_is_taken_while_it_serves_and_half_of_a_pair_is_no
     assert!(ends(2040).await, "the one before stays");
     assert_eq!(process.get("sk-test", "/healthz").await.status, 200);
     std::fs::write(secured.path().join("tls.key"), &next.key).unwrap();
-    within("the new one is served", async || ends(2045).await).await;
+    until("the new one is served", async || ends(2045).await).await;
     // A new client, whose connection begins now.
     let client = secured.authority.client();
     assert_eq!(client.get(format!("{}/healthz", process.base)).send().await.unwrap().status(), 200);

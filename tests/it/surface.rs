@@ -7,8 +7,9 @@ use futures_util::future::BoxFuture;
 use serde_json::{Value, json};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
-use tokio::time::timeout;
+use tokio::sync::Notify;
 
+use crate::harness::patience::within;
 use crate::harness::{Answer, World, model, tenant};
 use stint::http;
 use stint_backend::scripted::{ScriptedBackend, ScriptedReply};
@@ -295,14 +296,14 @@ async fn the_metrics_need_an_admins_key_once_there_are_keys() {
     assert_eq!(open.get("", "/metrics").await.status, 200);
 }
 
-/// A backend with a mistake in it.
+/// A backend with a mistake in it, which it makes when it is let.
 #[derive(Debug)]
-struct Broken;
+struct Broken(Arc<Notify>);
 
 impl Backend for Broken {
     fn generate(&self, _: BackendCall) -> BoxFuture<'_, Result<Generation, Failure>> {
         Box::pin(async {
-            tokio::time::sleep(Duration::from_millis(100)).await;
+            self.0.notified().await;
             panic!("a mistake")
         })
     }
@@ -319,22 +320,31 @@ impl Backend for Broken {
 /// CR-12, in a backend.
 #[tokio::test]
 async fn a_mistake_of_ours_is_an_error_and_never_looks_like_the_end_of_an_answer() {
+    let errs = Arc::new(Notify::new());
     let broken = async |heartbeat: Duration| {
-        let models = vec![(model("m", EnforcementClass::Inline), Arc::new(Broken) as Arc<dyn Backend>)];
+        let backend = Arc::new(Broken(errs.clone())) as Arc<dyn Backend>;
+        let models = vec![(model("m", EnforcementClass::Inline), backend)];
         World::with(models, Vec::new(), |http| http.heartbeat = heartbeat).await
     };
     let mut body = question();
     for stream in [false, true] {
         body["stream"] = stream.into();
-        let world = broken(Duration::from_secs(10)).await;
+        let world = broken(Duration::from_secs(600)).await;
+        errs.notify_one();
         let answer = world.ask("", &body).await;
         assert_eq!((answer.status, &answer.error()["code"]), (500, &json!("internal_error")));
         assert!(answer.headers.contains_key("x-request-id"));
         world.settled().await;
     }
-    let chunks = broken(Duration::from_millis(10)).await.ask("", &body).await.chunks();
-    assert_eq!(chunks.all.last().unwrap()["error"]["code"], "internal_error", "also when a stream has begun");
-    assert!(!chunks.done);
+    let world = broken(Duration::from_millis(10)).await;
+    let request = world.client.post(format!("{}/v1/chat/completions", world.base)).body(body.to_string());
+    let answer = request.header("content-type", "application/json").send().await.unwrap();
+    assert_eq!(answer.status(), 200, "the stream has begun");
+    errs.notify_one();
+    let text = answer.text().await.unwrap();
+    let last = text.lines().filter_map(|line| line.strip_prefix("data: ")).next_back().unwrap();
+    let last: Value = serde_json::from_str(last).unwrap();
+    assert_eq!(last["error"]["code"], "internal_error", "also when a stream has begun: {text}");
 }
 
 #[tokio::test]
@@ -400,13 +410,13 @@ async fn impatient() -> World {
 async fn a_connection_that_sends_nothing_or_half_a_head_is_closed() {
     let world = impatient().await;
     for sent in ["", "P", "PRI * HTTP/2.0\r\n", "GET /healthz HTTP/1.1\r\nhost: a\r\n"] {
-        let answer = timeout(Duration::from_secs(5), raw(&world, sent)).await;
+        let answer = within(Duration::from_secs(5), raw(&world, sent)).await;
         let answer = answer.unwrap_or_else(|_| panic!("still open after {sent:?}"));
         assert!(!answer.contains("200"), "{sent:?}: {answer}");
     }
     let idle = "GET /healthz HTTP/1.1\r\nhost: a\r\n\r\n";
     let answer =
-        timeout(Duration::from_secs(5), raw(&world, idle)).await.expect("an idle connection is closed");
+        within(Duration::from_secs(5), raw(&world, idle)).await.expect("an idle connection is closed");
     assert!(answer.contains("200"), "{answer}");
 }
 
@@ -427,7 +437,7 @@ async fn a_body_that_drips_is_given_up() {
         std::future::pending::<()>().await;
     };
     tokio::select! {
-        told = timeout(Duration::from_secs(5), read.read_exact(&mut answer)) => drop(told.unwrap().unwrap()),
+        told = within(Duration::from_secs(5), read.read_exact(&mut answer)) => drop(told.unwrap().unwrap()),
         () = drip => {}
     }
     assert_eq!(&answer, b"HTTP/1.1 408");

@@ -43,7 +43,7 @@ async fn ask(process: &Process, model: &str, headers: &[(&str, &str)]) -> Value 
 async fn end(mut process: Process) {
     process.signal("TERM");
     // The collector is in this process, and answers meanwhile.
-    let ended = tokio::task::spawn_blocking(move || process.ended(Duration::from_secs(15)));
+    let ended = tokio::task::spawn_blocking(move || process.ended());
     assert!(ended.await.unwrap().success());
 }
 

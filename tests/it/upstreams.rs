@@ -6,7 +6,7 @@ mod heads;
 mod streams_of_one;
 
 use std::net::SocketAddr;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use serde_json::json;
 use socket2::{Domain, Socket, Type};
@@ -17,6 +17,7 @@ use crate::harness::faultup::script::{
     Script, Step, answers, chunked, event, good, nothing, says, stream, whole,
 };
 use crate::harness::faultup::{Faultup, Identity};
+use crate::harness::patience::QuietInstant;
 use crate::harness::{Answer, Folder, World};
 use stint_types::units::{Money, Tokens};
 
@@ -83,17 +84,17 @@ fn cost(spent: Money, expected: Cost) {
 async fn check(script: Script, expected: Expected, adjust: impl Fn(&mut Knobs)) {
     for streamed in [true, false] {
         let rig = Rig::with(vec![script.clone()], &adjust).await;
-        let begun = Instant::now();
+        let begun = QuietInstant::now();
         let answer = rig.ask(streamed).await;
         assert!(begun.elapsed() < Duration::from_secs(10), "{:?}", begun.elapsed());
-        let answered = Instant::now();
+        let answered = QuietInstant::now();
         shape(&answer, expected, streamed);
         cost(rig.spent().await, expected.cost);
         assert_eq!((rig.ended("failed"), rig.ended("finished")), (1, 0));
         rig.upstream.until(|log| log.iter().all(|exchange| exchange.over)).await;
         let log = rig.upstream.log();
         for place in (0..log.len()).filter(|place| log[*place].left.is_some()) {
-            rig.upstream.sees_the_client_leave(place, answered).await;
+            rig.upstream.sees_the_client_leave(place, &answered).await;
         }
         // What nobody has seen anything of may be tried again; what somebody has may not.
         let most = if streamed && expected.begun { 1 } else { ATTEMPTS_MAX };
@@ -104,7 +105,7 @@ async fn check(script: Script, expected: Expected, adjust: impl Fn(&mut Knobs)) 
 /// A gateway whose upstream cannot be reached.
 async fn unreachable(world: World, codes: &[(u16, &str)]) {
     for streamed in [true, false] {
-        let begun = Instant::now();
+        let begun = QuietInstant::now();
         let answer = world.ask("sk-key", &question(streamed)).await;
         assert!(begun.elapsed() < Duration::from_secs(5), "within the connect timeout");
         let code = answer.error()["code"].as_str().unwrap().to_owned();
@@ -154,7 +155,7 @@ fn thoughtless(knobs: &mut Knobs) {
 /// UP-02: it takes the request and says nothing. Where a thought is hidden, that may be how it thinks.
 #[tokio::test]
 async fn an_upstream_that_never_answers_is_given_up_at_the_first_byte() {
-    let begun = Instant::now();
+    let begun = QuietInstant::now();
     check(nothing().then(Step::Hold), TIMED_OUT, thoughtless).await;
     // A plain answer is waited for as long as its tokens may take, here until all of the time is over.
     assert!(begun.elapsed() < Duration::from_secs(8), "{:?}", begun.elapsed());
@@ -372,7 +373,7 @@ async fn an_answer_before_the_question_was_sent_stops_the_question() {
         .await;
         let mut long = question(false);
         long["messages"][0]["content"] = json!("x".repeat(15 << 20));
-        let begun = Instant::now();
+        let begun = QuietInstant::now();
         let answer = rig.world.ask("sk-key", &long).await;
         assert!(begun.elapsed() < Duration::from_secs(20), "{:?}", begun.elapsed());
         shape(&answer, expected, false);

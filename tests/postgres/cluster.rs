@@ -143,7 +143,7 @@ impl Cluster {
             }
             // Somebody else copies the template at this moment.
             let said = String::from_utf8_lossy(&output.stderr).into_owned();
-            assert!(began.elapsed() < Duration::from_secs(20), "{statement}: {said}\n{}", self.last_words());
+            assert!(began.elapsed() < Duration::from_secs(60), "{statement}: {said}\n{}", self.last_words());
             let _ = std::io::stderr().write_all(said.as_bytes());
             std::thread::sleep(Duration::from_millis(50));
         }

@@ -37,7 +37,7 @@ pub struct EmbeddedText {
 }
 
 /// A vector.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, Default, PartialEq)]
 pub enum EmbeddingVector {
     /// Of numbers of which none was written with a fraction, as quantised ones are.
     Integers(Vec<i64>),
@@ -46,13 +46,8 @@ pub enum EmbeddingVector {
     /// Packed, as `encoding_format` asks for it.
     Base64(String),
     /// None at all: something else stood in its place.
+    #[default]
     Other,
-}
-
-impl Default for EmbeddingVector {
-    fn default() -> Self {
-        EmbeddingVector::Other
-    }
 }
 
 impl EmbeddingVector {

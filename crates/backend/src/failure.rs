@@ -73,6 +73,8 @@ pub enum UnsupportedFeature {
     Penalties,
     /// The chances of the answer's tokens.
     Logprobs,
+    /// So many answers at once (`n`).
+    Answers,
 }
 
 /// A failed generation. It shows and prints itself for the log: with its [reason](Failure::reason), and without what was
@@ -99,6 +101,8 @@ pub struct Failure {
     pub code: Option<&'static str>,
     /// What was asked for that the model cannot do, where that is why.
     pub unsupported: Option<UnsupportedFeature>,
+    /// The caller's member that has a value which cannot be, where one has.
+    pub member: Option<&'static str>,
 }
 
 /// The code of a generation that failed since its engine did: another one is started by itself.
@@ -126,7 +130,13 @@ impl Failure {
             retry_after: None,
             code: None,
             unsupported: None,
+            member: None,
         }
+    }
+
+    /// A call with a member that cannot have its value, and that never reached a model. The message says what it must be.
+    pub fn invalid_member(member: &'static str, message: impl Into<String>) -> Failure {
+        Failure { member: Some(member), ..Failure::new(Fault::Caller, message).unsent() }
     }
 
     /// A call that a model cannot serve, and that never reached it.
@@ -221,6 +231,7 @@ impl fmt::Debug for Failure {
             retry_after,
             code,
             unsupported: lack,
+            member,
         } = self;
         f.debug_struct("Failure")
             .field("fault", fault)
@@ -231,6 +242,7 @@ impl fmt::Debug for Failure {
             .field("retry_after", retry_after)
             .field("code", code)
             .field("lack", lack)
+            .field("member", member)
             .finish_non_exhaustive()
     }
 }

@@ -72,6 +72,12 @@ impl Prefill {
         self.samples.clear();
     }
 
+    /// How many samples there are.
+    #[cfg(all(test, feature = "local"))]
+    pub(crate) fn sample_count(&self) -> usize {
+        self.samples.len()
+    }
+
     /// True if no more samples fit without giving up older ones.
     pub(crate) fn is_full(&self) -> bool {
         self.samples.len() == SAMPLES_MAX

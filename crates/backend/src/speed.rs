@@ -90,6 +90,12 @@ impl SpeedEstimator {
         }
     }
 
+    /// From how many prompts it was measured how long reading takes.
+    #[cfg(all(test, feature = "local"))]
+    pub(crate) fn prompts_measured(&self) -> usize {
+        self.lock().prefill_model.sample_count()
+    }
+
     fn lock(&self) -> MutexGuard<'_, SpeedAverages> {
         // Averages are whole between any two statements, so a poisoned lock is as good as another.
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
@@ -122,7 +128,7 @@ impl SpeedAverages {
 }
 
 impl CallTimer {
-    /// Marks the call as queued, so that the wait for the first piece shows nothing of the backend.
+    /// Marks the call as one that waited for others, so that the wait for the first piece shows nothing of the backend.
     #[cfg(feature = "local")]
     pub(crate) fn mark_queued(&mut self) {
         self.is_queued = true;

@@ -8,7 +8,7 @@ use stint_prompt::tool_calls::{AnswerSegment, ToolCallParser, ToolCallSyntax};
 use stint_types::chat::Request;
 use stint_types::units::{RequestId, Tokens};
 
-use super::{Failure, Generation, Piece, UnsupportedFeature};
+use super::{Failure, Generation, GenerationEnd, Piece, UnsupportedFeature};
 
 /// Whether a request for tools can be made of a model that writes its calls in this syntax.
 ///
@@ -31,6 +31,20 @@ pub(super) fn check_syntax(request: &Request, syntax: Option<ToolCallSyntax>) ->
         return Ok(());
     }
     let why = "this model calls no tools while its thinking is held";
+    Err(Failure::incapable(UnsupportedFeature::Tools, why))
+}
+
+/// Whether the model learns of the tools, or need not: it may be made to call one.
+///
+/// # Errors
+/// Where its prompt has no word of them, and it would have to call them by itself. Another model may.
+#[cfg(feature = "local")]
+pub(super) fn check_shown(request: &Request, are_shown: bool) -> Result<(), Failure> {
+    let is_free = request.tool_choice.as_ref().is_none_or(|choice| choice == "auto");
+    if request.tools.is_empty() || are_shown || !is_free {
+        return Ok(());
+    }
+    let why = "this model's chat template tells it of no tools, so it calls one only where it must: set tool_choice to \"required\"";
     Err(Failure::incapable(UnsupportedFeature::Tools, why))
 }
 
@@ -76,7 +90,10 @@ impl ToolCallStream {
                     self.push_parsed(said, tokens);
                 }
                 Ok(Piece::End(ending)) => {
-                    let said = self.calls.finish();
+                    let said = match ending {
+                        GenerationEnd::Limit => self.calls.finish_cut(),
+                        _ => self.calls.finish(),
+                    };
                     self.push_parsed(said, Tokens::ZERO);
                     self.pieces.push_back(Piece::End(ending));
                 }
@@ -108,7 +125,6 @@ mod tests {
     use serde_json::json;
 
     use super::*;
-    use crate::GenerationEnd;
     use stint_types::chat::{Message, Role, Tool};
 
     fn request(choice: &str) -> Request {
@@ -149,6 +165,29 @@ mod tests {
         assert_eq!((text.as_str(), tokens), ("Let me see.", 14));
         assert_eq!(calls, [("f".to_owned(), r#"{"a":1}"#.to_owned())]);
         assert_eq!(pieces.last(), Some(&Piece::End(GenerationEnd::Stop { tokens: Tokens(1) })));
+    }
+
+    #[tokio::test]
+    async fn a_tag_that_is_cut_by_the_limit_does_not_reach_the_caller() {
+        let answer = Piece::Answer { text: "I look. <tool_".to_owned(), tokens: Tokens(5) };
+        let pieces = [Ok(answer), Ok(Piece::End(GenerationEnd::Limit))];
+        let generation: Generation = Box::pin(stream::iter(pieces));
+        let extracted = extract_calls(generation, &request("auto"), Some(ToolCallSyntax::Hermes));
+        let pieces: Vec<Piece> = extracted.map(Result::unwrap).collect().await;
+        let answer = Piece::Answer { text: "I look.".to_owned(), tokens: Tokens(5) };
+        assert_eq!(pieces, [answer, Piece::End(GenerationEnd::Limit)]);
+    }
+
+    #[cfg(feature = "local")]
+    #[test]
+    fn a_model_that_learns_of_no_tools_is_not_left_to_call_them_by_itself() {
+        for (choice, is_taken) in [("auto", false), ("required", true), ("none", true)] {
+            assert_eq!(check_shown(&request(choice), false).is_ok(), is_taken, "{choice}");
+        }
+        let refused = check_shown(&Request { tool_choice: None, ..request("auto") }, false).unwrap_err();
+        assert_eq!(refused.unsupported, Some(UnsupportedFeature::Tools));
+        assert!(check_shown(&request("auto"), true).is_ok());
+        assert!(check_shown(&Request { tools: Vec::new(), ..request("auto") }, false).is_ok());
     }
 
     #[test]

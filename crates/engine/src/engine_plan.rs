@@ -8,13 +8,15 @@ use super::forward::{EngineCapacity, rows_fit};
 use super::gpu::Gpu;
 use super::handle::Settings;
 use super::memory_needs::{MemoryNeeds, MemoryRoom};
-use super::ops::BLOCK;
+use super::ops::{BLOCK, CacheLayout};
 use super::shape::ModelShape;
 
 /// What an engine is to be loaded as.
 pub(crate) struct EnginePlan {
     pub(crate) shape: ModelShape,
     pub(crate) capacity: EngineCapacity,
+    /// The context that the model has, or that the settings ask for where that is less.
+    context_wanted: u32,
     /// Bytes of the weights.
     pub(crate) weights: u64,
     /// Bytes of the device's memory that all of it takes.
@@ -26,6 +28,8 @@ pub(crate) struct EnginePlan {
 pub struct EngineSize {
     /// The most tokens that prompt and budgets of one job may have together.
     pub context: u32,
+    /// The same as far as the model and the `context` of the settings go. The cache may hold less.
+    pub context_wanted: u32,
     /// The size of the vocabulary.
     pub vocab: u32,
     /// Sequences that run at once.
@@ -47,17 +51,51 @@ impl EngineSize {
     /// Why such an engine could not run, as far as that can be told without loading it.
     pub fn measure(gguf: &Gguf, settings: &Settings) -> Result<Self, EngineError> {
         let gpu = Gpu::open(settings.adapter.as_deref(), settings.allow_cpu)?;
-        let EnginePlan { shape, capacity, weights, memory } = EnginePlan::new(&gpu, gguf, settings)?;
-        Ok(Self {
+        let plan = EnginePlan::new(&gpu, gguf, settings)?;
+        Ok(Self::of(&plan, settings.memory_max.or(gpu.memory)))
+    }
+
+    /// Counts without a device, for the memory that the settings state. An engine takes that much at least: it reads as little of
+    /// a prompt at once as one on any device.
+    ///
+    /// # Errors
+    /// Why such an engine could not run on any device.
+    pub fn estimate(gguf: &Gguf, settings: &Settings) -> Result<Self, EngineError> {
+        let shape = ModelShape::read(gguf)?;
+        let bounds = DeviceBounds { chunk: CHUNK_SOFTWARE, blocks_max: u32::MAX, memory: None };
+        let plan = EnginePlan::within(&bounds, shape, describe(gguf)?.weight_bytes, settings)?;
+        Ok(Self::of(&plan, settings.memory_max))
+    }
+
+    fn of(plan: &EnginePlan, memory_max: Option<u64>) -> Self {
+        let EnginePlan { shape, capacity, context_wanted, weights, memory } = plan;
+        Self {
             context: capacity.context,
+            context_wanted: *context_wanted,
             vocab: shape.vocab,
             slots: capacity.slots,
             blocks: capacity.blocks,
-            weights,
-            memory,
-            memory_max: settings.memory_max.or(gpu.memory),
-        })
+            weights: *weights,
+            memory: *memory,
+            memory_max,
+        }
     }
+
+    /// Tokens that the cache holds, all sequences together.
+    #[must_use]
+    pub fn kv_tokens(&self) -> u32 {
+        self.blocks * BLOCK
+    }
+}
+
+/// What a device has room for.
+struct DeviceBounds {
+    /// Tokens of a prompt that are read at once, where the settings do not say.
+    chunk: u32,
+    /// Blocks of the cache that it can bind.
+    blocks_max: u32,
+    /// Bytes of memory for models, where that is known.
+    memory: Option<u64>,
 }
 
 impl EnginePlan {
@@ -65,9 +103,22 @@ impl EnginePlan {
         let shape = ModelShape::read(gguf)?;
         let weights = describe(gguf)?.weight_bytes;
         check_software(gpu, weights, settings)?;
-        let capacity = capacity(gpu, &shape, settings)?;
-        let (capacity, memory) = fit(gpu, &shape, weights, capacity, settings)?;
-        Ok(Self { shape, capacity, weights, memory })
+        let chunk = suitable_chunk(gpu, &shape, settings.sequences);
+        let blocks_max = CacheLayout::new(gpu, &shape, settings.kv_format).blocks_max(gpu);
+        let bounds = DeviceBounds { chunk, blocks_max, memory: gpu.memory };
+        Self::within(&bounds, shape, weights, settings)
+    }
+
+    fn within(
+        bounds: &DeviceBounds,
+        shape: ModelShape,
+        weights: u64,
+        settings: &Settings,
+    ) -> Result<Self, EngineError> {
+        let capacity = capacity(bounds, &shape, settings)?;
+        let context_wanted = shape.context.min(settings.context.unwrap_or(u32::MAX));
+        let (capacity, memory) = fit(bounds.memory, &shape, weights, capacity, settings)?;
+        Ok(Self { shape, capacity, context_wanted, weights, memory })
     }
 }
 
@@ -98,14 +149,14 @@ fn check_software(gpu: &Gpu, weights: u64, settings: &Settings) -> Result<(), En
 
 /// The same capacity with as many blocks as the device has memory for, and the bytes that all of it takes.
 fn fit(
-    gpu: &Gpu,
+    memory: Option<u64>,
     shape: &ModelShape,
     weights: u64,
     capacity: EngineCapacity,
     settings: &Settings,
 ) -> Result<(EngineCapacity, u64), EngineError> {
     let needs = MemoryNeeds::new(shape, weights, &capacity);
-    let room = MemoryRoom { most: settings.memory_max.or(gpu.memory), taken: settings.memory_taken };
+    let room = MemoryRoom { most: settings.memory_max.or(memory), taken: settings.memory_taken };
     let stated = settings.context.map(|_| capacity.context);
     let blocks = needs.blocks_within(room, capacity.blocks, stated)?;
     let context = capacity.context.min(blocks * BLOCK);
@@ -113,18 +164,20 @@ fn fit(
 }
 
 /// What the settings ask for, checked against the model and the device.
-fn capacity(gpu: &Gpu, shape: &ModelShape, settings: &Settings) -> Result<EngineCapacity, EngineError> {
+fn capacity(
+    bounds: &DeviceBounds,
+    shape: &ModelShape,
+    settings: &Settings,
+) -> Result<EngineCapacity, EngineError> {
     let refuse = |what: String| Err(EngineError::Settings(what));
-    let chunk = settings.prefill_chunk.unwrap_or_else(|| suitable_chunk(gpu, shape, settings.sequences));
+    let chunk = settings.prefill_chunk.unwrap_or(bounds.chunk);
     if settings.sequences == 0 || chunk == 0 {
         return refuse("`sequences` and `prefill_chunk` must be at least 1".into());
     }
     let blocks = settings.kv_tokens / BLOCK;
     let kv_format = settings.kv_format;
-    let block_bytes = kv_format.bytes(u64::from(BLOCK) * u64::from(shape.kv_heads * shape.head_dim));
-    let blocks_max = u32::try_from(gpu.binding_max / block_bytes).unwrap_or(u32::MAX);
-    if blocks == 0 || blocks > blocks_max {
-        let most = u64::from(blocks_max) * u64::from(BLOCK);
+    if blocks == 0 || blocks > bounds.blocks_max {
+        let most = u64::from(bounds.blocks_max) * u64::from(BLOCK);
         return refuse(format!("`kv_tokens` must be between {BLOCK} and {most} on this device"));
     }
     let context = shape.context.min(settings.context.unwrap_or(u32::MAX)).min(blocks * BLOCK);
@@ -158,5 +211,33 @@ mod tests {
             [512, 256, 256, 128, 128]
         );
         assert_eq!([1 << 20, 10].map(|rows| chunk(DeviceMode::SoftwareByLanes, rows)), [128, 128]);
+    }
+
+    fn estimate(settings: &Settings) -> Result<EngineSize, EngineError> {
+        EngineSize::estimate(&Gguf::from_bytes(SyntheticModel::default().bytes().into()).unwrap(), settings)
+    }
+
+    #[test]
+    fn what_no_device_could_run_is_found_without_one() {
+        let free = estimate(&Settings::default()).unwrap();
+        let short = Settings { memory_max: Some(free.weights), ..Settings::default() };
+        let error = estimate(&short).unwrap_err();
+        assert!(matches!(error, EngineError::TooLargeForDevice { weights, .. } if weights == free.weights));
+        let enough = Settings { memory_max: Some(free.memory), ..Settings::default() };
+        assert_eq!(estimate(&enough).unwrap(), EngineSize { memory_max: Some(free.memory), ..free });
+        let beside = Settings { memory_taken: free.memory, ..enough };
+        assert!(estimate(&beside).is_err(), "others keep some of it");
+    }
+
+    #[test]
+    fn a_context_that_the_cache_does_not_hold_is_told_beside_the_one_that_is_wanted() {
+        let contexts = |kv_tokens, context| {
+            let size = estimate(&Settings { kv_tokens, context, ..Settings::default() }).unwrap();
+            (size.context, size.context_wanted, size.kv_tokens())
+        };
+        assert_eq!(contexts(8192, None), (128, 128, 8192));
+        assert_eq!(contexts(48, None), (48, 128, 48));
+        assert_eq!(contexts(48, Some(64)), (48, 64, 48));
+        assert_eq!(contexts(48, Some(32)), (32, 32, 48));
     }
 }

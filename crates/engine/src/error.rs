@@ -105,6 +105,12 @@ pub enum EngineError {
     /// The kernel's budget state and the specification differ; a mistake in the engine or the driver.
     #[error("the sampler strayed from its budget, so the generation was ended")]
     SamplerMismatch,
+    /// What the model computes is not a number: a damaged file, or one whose numbers outgrow the cache's format.
+    #[error(
+        "what the model computes is not a number (NaN): its file is damaged, so download or export it again; if the file is whole, \
+         set `kv_format = \"f32\"` in [engine]"
+    )]
+    NotANumber,
     /// What says which tokens an answer may have could not.
     #[error("the answer could not be held to its form: {0}")]
     Constraint(#[from] super::constraint::ConstraintError),

@@ -55,6 +55,7 @@ impl FailureCause {
             EngineError::OutOfMemory
             | EngineError::Refused(_)
             | EngineError::SamplerMismatch
+            | EngineError::NotANumber
             | EngineError::Constraint(_)
             | EngineError::File(_)
             | EngineError::Model(_)

@@ -10,6 +10,9 @@ use super::penalties::LogitChanges;
 use super::phases::{GeneratedToken, GenerationPhase, PhaseMachine, TokenRole};
 use super::token_logprobs::TokenLogprobs;
 
+/// A prompt counts as read alone where others had this part of its own rows meanwhile at most.
+const OTHERS_PART: u64 = 4;
+
 /// How the tokens of a generation are drawn, and what is told of them.
 #[derive(Debug)]
 pub(crate) struct DrawRules {
@@ -33,6 +36,8 @@ pub(crate) struct RunningGeneration {
     /// Tokens that the caller heard of since that was last asked.
     told: u64,
     was_read: bool,
+    /// Rows of prompts in the steps until its own was read: its own, and all. The most that there is once it waited for a place.
+    rows_read: [u64; 2],
     /// Its last word, once it is over.
     final_event: Option<GenerationEvent>,
 }
@@ -50,6 +55,7 @@ impl RunningGeneration {
             forced: Vec::new(),
             told: 0,
             was_read: false,
+            rows_read: [0, 0],
             final_event: None,
         }
     }
@@ -106,9 +112,17 @@ impl RunningGeneration {
     pub(crate) fn tell_read(&mut self, reused: u32) -> bool {
         let is_first = !std::mem::replace(&mut self.was_read, true);
         if is_first {
-            self.send(GenerationEvent::PromptRead { reused });
+            let [own, all] = self.rows_read;
+            self.send(GenerationEvent::PromptRead { reused, alone: all <= own + own / OTHERS_PART });
         }
         is_first
+    }
+
+    /// It has so many of all rows of prompts in a step; nothing while it waits for a place.
+    pub(crate) fn record_reading(&mut self, own: Option<usize>, all: u32) {
+        let [own_rows, all_rows] = &mut self.rows_read;
+        *own_rows += own.unwrap_or(0) as u64;
+        *all_rows = all_rows.saturating_add(own.map_or(u64::MAX, |_| u64::from(all)));
     }
 
     /// Takes a token and tells of it, and of how likely it was by these logits. The budget's specification replays it: the device

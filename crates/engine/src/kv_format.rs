@@ -18,13 +18,4 @@ impl KvFormat {
             Self::F32 => numbers * 4,
         }
     }
-
-    /// A shader that reads or writes the cache, behind the part that differs between formats.
-    pub(crate) fn shader(self, rest: &[&str]) -> String {
-        let own = match self {
-            Self::F16 => include_str!("ops/cache/f16.wgsl"),
-            Self::F32 => include_str!("ops/cache/f32.wgsl"),
-        };
-        [&[own, include_str!("ops/cache/places.wgsl")], rest].concat().join("\n")
-    }
 }

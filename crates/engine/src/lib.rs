@@ -83,12 +83,13 @@ pub use handle::{Engine, EngineLoad, GenerationJob, Settings};
 pub use kv_format::KvFormat;
 pub use messages::{EngineCounts, GenerationEvent, JobPriority};
 pub use ops::SamplingParams;
-pub use penalties::TokenPenalties;
+pub use penalties::{BIASES_MAX, TokenPenalties};
 pub use phases::{
     GeneratedToken, GenerationSummary, PhaseBudgets, SolutionEnd, ThinkingEnd, ThinkingPhase, TokenRole,
 };
 pub use pool::{
-    EngineLease, EnginePool, EngineSpec, EngineTotals, LeaseRefusal, PooledEngine, PooledOutage, Residency,
+    EngineLease, EnginePool, EngineSpec, EngineTotals, LeaseRefusal, PooledEngine, PooledOutage,
+    RemovalListener, Residency,
 };
 pub use restart::WeightsOpener;
 pub use supervised::{EngineListener, SupervisedEngine, WeakSupervisedEngine};

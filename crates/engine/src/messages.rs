@@ -55,6 +55,9 @@ pub enum GenerationEvent {
     PromptRead {
         /// How many of its tokens were in the cache already.
         reused: u32,
+        /// Whether it never waited, and hardly anything of other prompts was read meanwhile: only then the time that it took is that
+        /// of its length.
+        alone: bool,
     },
     /// How likely the answer's next token was, where that was asked for; comes before it.
     Logprobs(TokenLogprobs),

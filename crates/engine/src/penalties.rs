@@ -7,7 +7,7 @@ use std::sync::Arc;
 use super::ops::LogitChange;
 
 /// Tokens that a generation may have a bias for.
-pub(crate) const BIASES_MAX: usize = 1024;
+pub const BIASES_MAX: usize = 1024;
 
 /// Penalties and biases of a generation.
 #[derive(Debug, Clone, PartialEq)]

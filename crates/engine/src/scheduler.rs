@@ -103,6 +103,14 @@ impl<T> Scheduler<T> {
         running.chain(self.waiting.iter_mut().map(|waiting| &mut waiting.sequence.job))
     }
 
+    /// The jobs whose texts are not in the cache yet, each with its rows in the step that was planned; nothing for one that waits for
+    /// a place.
+    pub(crate) fn readers(&mut self) -> impl Iterator<Item = (&mut T, Option<usize>)> {
+        let reading = self.running.iter_mut().filter(|running| running.sequence.pending().len() > 1);
+        let reading = reading.map(|running| (&mut running.sequence.job, Some(running.rows)));
+        reading.chain(self.waiting.iter_mut().map(|waiting| (&mut waiting.sequence.job, None)))
+    }
+
     /// Texts that run and need their next token only.
     pub(crate) fn decoding_count(&self) -> usize {
         self.running.iter().filter(|running| running.sequence.pending().len() == 1).count()

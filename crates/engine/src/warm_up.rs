@@ -15,8 +15,8 @@ const TIMED_STEPS: usize = 3;
 /// A row there attends to more than one split of positions.
 const LONG_POSITION: u32 = 512;
 
-/// Runs every kernel, and returns how long a step of one row takes. What that leaves in slots and blocks is overwritten by
-/// the jobs that get them.
+/// Runs every kernel, and returns how long a step of one row takes. A model that computes no numbers is refused. What that leaves in
+/// slots and blocks is overwritten by the jobs that get them.
 pub(crate) fn warm_up(model: &EngineModel, capacity: EngineCapacity) -> Result<Duration, EngineError> {
     let machine = PhaseMachine::new(PhaseBudgets::without_thinking(1), Vec::new());
     let sampling = SamplingParams { temperature: 0.0, top_k: 0, top_p: 1.0, min_p: 0.0, seed: 0 };
@@ -39,6 +39,7 @@ pub(crate) fn warm_up(model: &EngineModel, capacity: EngineCapacity) -> Result<D
         model.step(&ForwardBatch { rows: vec![row(0); *rows as usize], picks }, &[])?;
     }
     let single = ForwardBatch { rows: vec![row(0)], picks: vec![0] };
+    check_numbers(model, &single)?;
     model.step(&single, &[])?;
     let mut quickest = Duration::MAX;
     for _ in 0..TIMED_STEPS {
@@ -47,4 +48,11 @@ pub(crate) fn warm_up(model: &EngineModel, capacity: EngineCapacity) -> Result<D
         quickest = quickest.min(began.elapsed());
     }
     Ok(quickest)
+}
+
+/// Refuses a model that computes no numbers. A token goes through all weights but other tokens' embeddings and other experts, so
+/// most damage shows at the first.
+fn check_numbers(model: &EngineModel, batch: &ForwardBatch) -> Result<(), EngineError> {
+    let are_numbers = model.logits(batch)?.iter().flatten().all(|logit| logit.is_finite());
+    if are_numbers { Ok(()) } else { Err(EngineError::NotANumber) }
 }

@@ -7,7 +7,7 @@
 use stint_gguf::{Gguf, Tensor, TensorType};
 
 use super::error::EngineError;
-use super::gpu::{Gpu, PlaneUnit, ReductionStrategy, WeightPlane, WeightStorage};
+use super::gpu::{Gpu, Plane, PlaneStorage, PlaneUnit, ReductionStrategy};
 use super::repack::{number_bytes, repack, scale_bytes};
 
 /// Some rows of a matrix, in one buffer or texture for each plane.
@@ -17,14 +17,14 @@ pub(crate) struct MatrixPart {
     pub(crate) first: u32,
     pub(crate) rows: u32,
     /// The numbers, without what they are scaled with.
-    numbers: WeightPlane,
+    numbers: Plane,
     /// Scales, minimums and further bits; of floats, nothing.
-    scales: WeightPlane,
+    scales: Plane,
 }
 
 impl MatrixPart {
     /// Its planes, as kernels bind them.
-    pub(crate) fn planes(&self) -> [&WeightPlane; 2] {
+    pub(crate) fn planes(&self) -> [&Plane; 2] {
         [&self.numbers, &self.scales]
     }
 }
@@ -55,8 +55,8 @@ pub(crate) fn interleaved_rows(grain: ReductionStrategy, kind: TensorType) -> u3
 }
 
 /// Where weights of this kind lie.
-pub(crate) fn weight_storage(gpu: &Gpu, kind: TensorType) -> WeightStorage {
-    if has_blocks(kind) { gpu.block_storage() } else { WeightStorage::Buffers }
+pub(crate) fn weight_storage(gpu: &Gpu, kind: TensorType) -> PlaneStorage {
+    if has_blocks(kind) { gpu.plane_storage() } else { PlaneStorage::Buffers }
 }
 
 /// Whether its rows are of whole blocks of 32 numbers, as the kernel that works by lanes wants them.
@@ -179,7 +179,7 @@ impl WeightMatrix {
         let (rows, columns) = (total_rows(pieces), self.columns as usize);
         let storage = weight_storage(gpu, kind);
         let plane = |label, unit, row: usize| {
-            PlaneUpload::new(WeightPlane::new(gpu, label, storage, unit, (rows * row) as u64))
+            PlaneUpload::new(Plane::new(gpu, label, storage, unit, (rows * row) as u64))
         };
         let mut upload = WeightUpload {
             gpu,
@@ -264,14 +264,14 @@ impl WeightUpload<'_> {
 
 /// A plane that is filled from its beginning on.
 struct PlaneUpload {
-    plane: WeightPlane,
+    plane: Plane,
     at: u64,
     /// What is too little to be written yet.
     rest: Vec<u8>,
 }
 
 impl PlaneUpload {
-    fn new(plane: WeightPlane) -> Self {
+    fn new(plane: Plane) -> Self {
         Self { plane, at: 0, rest: Vec::new() }
     }
 
@@ -291,7 +291,7 @@ impl PlaneUpload {
         self.rest = rest.to_vec();
     }
 
-    fn finish(mut self, gpu: &Gpu) -> WeightPlane {
+    fn finish(mut self, gpu: &Gpu) -> Plane {
         let missing = self.rest.len().next_multiple_of(self.plane.write_unit()) - self.rest.len();
         self.write(gpu, &vec![0; missing]);
         self.plane

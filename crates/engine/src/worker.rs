@@ -15,7 +15,7 @@ use super::error::EngineError;
 use super::forward::{DrawOptions, DrawnTokens, EngineModel};
 use super::generation::{DrawRules, LastWord, RunningGeneration};
 use super::messages::{AcceptedJob, WorkerMessage, WorkerStatus};
-use super::ops::{LogitChange, PickMask};
+use super::ops::{LogitChange, PickMask, SampledToken};
 use super::penalties::LogitChanges;
 use super::scheduler::{BatchPlan, Scheduler};
 use super::step_pace::StepPace;
@@ -151,6 +151,9 @@ impl EngineWorker {
     fn step(&mut self) -> Result<(), EngineError> {
         let decoding = self.scheduler.decoding_count();
         let plan = self.scheduler.plan(self.pace.prefill_rows(decoding));
+        for (generation, rows) in self.scheduler.readers() {
+            generation.record_reading(rows, plan.prefill_rows);
+        }
         for update in &plan.tables {
             self.model.update_table(update.slot, update.first, &update.blocks);
         }
@@ -158,6 +161,7 @@ impl EngineWorker {
         let began = Instant::now();
         let drawn = self.draw(&plan, &wishes)?;
         self.pace.record(&plan, began.elapsed());
+        self.fail_not_numbers(&plan, &drawn.tokens)?;
         let read = self.scheduler.finish_step();
         self.shared.prefilled.fetch_add(read as u64, Ordering::Relaxed);
         self.accept(&plan, &wishes, drawn);
@@ -187,6 +191,24 @@ impl EngineWorker {
         let masks = self.masks(plan);
         let DrawWishes { changes, reported, .. } = wishes;
         self.model.draw(plan.batch.picks.len(), &DrawOptions { changes, masks: &masks, reported })
+    }
+
+    /// Ends the texts whose logits are not numbers: what is drawn from those may look like an end. The sampler passes over NaN and
+    /// takes token 0 where there is nothing else, so only where that was drawn the logits are read.
+    fn fail_not_numbers(&mut self, plan: &BatchPlan, drawn: &[SampledToken]) -> Result<(), EngineError> {
+        let suspects = (0u32..).zip(drawn).filter(|(_, token)| token.sampled == 0);
+        let suspects: Vec<u32> = suspects.map(|(pick, _)| pick).collect();
+        if suspects.is_empty() {
+            return Ok(());
+        }
+        let options = DrawOptions { reported: &suspects, ..DrawOptions::default() };
+        let logits = self.model.draw(0, &options)?.logits;
+        let broken = suspects.iter().zip(&logits).filter(|(_, logits)| logits.iter().any(|it| it.is_nan()));
+        let broken: Vec<u32> = broken.map(|(pick, _)| *pick).collect();
+        picked(&mut self.scheduler, plan)
+            .filter(|(pick, _)| broken.contains(pick))
+            .for_each(|(_, generation)| generation.fail(EngineError::NotANumber));
+        Ok(())
     }
 
     /// The tokens that may be drawn for each pick, where not all may. A text of which that cannot be said ends.

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 
 use serde_json::{Map, Value, json};
 
-use stint_types::chat::{ContentPart, Message, Request, Role};
+use stint_types::chat::{ContentPart, Message, Request, Role, Tool};
 use stint_types::units::Timestamp;
 
 use super::detokenizer::{Detokenizer, TokenBytes};
@@ -14,6 +14,9 @@ use super::template::{ChatTemplate, TemplateContext};
 use super::tokenizer::Tokenizer;
 use super::tool_calls::ToolCallSyntax;
 use super::vocabulary::{TokenKind, Vocabulary};
+
+/// A name that no template has of itself.
+const TRIAL_TOOL: &str = "stint_trial_tool";
 
 /// The tokens that begin and close a thought.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -35,6 +38,7 @@ pub struct PromptFormat {
     tags: Option<ThinkingTags>,
     stop_tokens: Vec<u32>,
     syntax: Option<ToolCallSyntax>,
+    shows_tools: bool,
     bos: String,
     eos: String,
 }
@@ -46,7 +50,7 @@ impl PromptFormat {
         let template = vocabulary.template.as_deref().ok_or(PromptError::NoTemplate)?;
         let tags = vocabulary.special(start_tag).zip(vocabulary.special(end_tag));
         let text = |id: u32| vocabulary.tokens.get(id as usize).cloned().unwrap_or_default();
-        let format = PromptFormat {
+        let mut format = PromptFormat {
             tokenizer: Tokenizer::new(vocabulary)?,
             template: ChatTemplate::new(template)?,
             bytes: TokenBytes::new(vocabulary),
@@ -57,11 +61,13 @@ impl PromptFormat {
             tags: tags.map(|(start, end)| ThinkingTags { start, end }),
             stop_tokens: vocabulary.stop_tokens(),
             syntax: ToolCallSyntax::of_template(template),
+            shows_tools: false,
             bos: vocabulary.bos.map(text).unwrap_or_default(),
             eos: text(vocabulary.eos),
         };
         // A mistake that shows only when a template runs is found now, and not by the first caller.
         let trial = Request::new("", vec![Message::text(Role::User, "Hello")]);
+        format.shows_tools = format.renders_tools(&trial);
         match format.render_at(&trial, false, Timestamp(0)) {
             Ok(_) | Err(PromptError::Refused(_)) => Ok(format),
             Err(error) => Err(error),
@@ -80,6 +86,17 @@ impl PromptFormat {
         thinking: bool,
         now: Timestamp,
     ) -> Result<Vec<u32>, PromptError> {
+        let (text, mark) = self.render_text(request, thinking, now)?;
+        self.tokenizer.encode_prompt(&text, mark)
+    }
+
+    /// The text of a prompt, and what marks the control tokens that the caller spelled out.
+    fn render_text(
+        &self,
+        request: &Request,
+        thinking: bool,
+        now: Timestamp,
+    ) -> Result<(String, Option<char>), PromptError> {
         let mut messages: Value = request.messages.iter().map(message).collect();
         let withheld = request.tool_choice.as_ref().is_some_and(|choice| choice == "none");
         let mut tools = match request.tools.as_slice() {
@@ -90,7 +107,15 @@ impl PromptFormat {
         let mark = self.mark_controls(&mut [&mut messages, &mut tools]);
         let (bos_token, eos_token) = (self.bos.clone(), self.eos.clone());
         let context = TemplateContext { messages, tools, enable_thinking: thinking, bos_token, eos_token };
-        self.tokenizer.encode_prompt(&self.template.render(&context, now)?, mark)
+        Ok((self.template.render(&context, now)?, mark))
+    }
+
+    /// Whether a tool that is declared comes up in the prompt. A template that fails at it says for itself what it lacks.
+    fn renders_tools(&self, request: &Request) -> bool {
+        let function = json!({"name": TRIAL_TOOL, "description": "", "parameters": {"type": "object", "properties": {}}});
+        let tool = Tool::new(TRIAL_TOOL, json!({"type": "function", "function": function}));
+        let request = Request { tools: vec![tool], ..request.clone() };
+        self.render_text(&request, false, Timestamp(0)).map_or(true, |(text, _)| text.contains(TRIAL_TOOL))
     }
 
     /// The tokens of a text that is to go on as it is, control tokens and all.
@@ -134,6 +159,11 @@ impl PromptFormat {
     /// How the template shows the model to write its tool calls, if it is a syntax that can be read.
     pub fn syntax(&self) -> Option<ToolCallSyntax> {
         self.syntax
+    }
+
+    /// Whether the template tells the model of the tools that a request declares.
+    pub fn shows_tools(&self) -> bool {
+        self.shows_tools
     }
 
     /// True if the prompt ends inside a thought: with the tag that begins one, but for white space.

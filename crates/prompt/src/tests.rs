@@ -151,6 +151,17 @@ fn control_tokens_are_not_assembled_from_parts_or_tools() {
 }
 
 #[test]
+fn a_template_tells_the_model_of_tools_or_does_not() {
+    assert!(!embedded().shows_tools());
+    assert!(
+        !templated("{{ messages[0].content }}{% if tools %}You may call tools.{% endif %}").shows_tools()
+    );
+    assert!(templated("{{ messages[0].content }}{{ tools | tojson }}").shows_tools());
+    // What it says of tools, it says to each request that has some.
+    assert!(templated("{% if tools %}{{ raise_exception('no tools') }}{% endif %}").shows_tools());
+}
+
+#[test]
 fn templates_run_as_hugging_face_runs_them() {
     let text = "{%- for m in messages %}\n    {%- if loop.first %}\n{{ m.role | upper }}: {{ m['content'].strip() }}\
         {% endif %}\n{% endfor %}\n{{ messages[::-1][0].content.split('</a>')[-1] }}\n\

@@ -8,11 +8,12 @@ use std::sync::Arc;
 
 use clap::Args;
 
-use crate::config::{self, ModelConfig, ModelSource, Settings};
+use crate::config::{self, ModelConfig, Settings};
 
 use super::auto_trials;
 use super::config_snapshot::calibration;
 use super::error::{ModelError, error_chain};
+use super::local_model_report::LocalModelReport;
 use super::output::{VerbResult, print_line};
 use super::{certificates, engines, open_files, recipe_ranges};
 
@@ -26,7 +27,7 @@ pub(super) struct CheckOptions {
 
 pub(super) fn check(file: Option<&Path>, options: &CheckOptions) -> VerbResult {
     let settings = config::load(file, &config::environment)?;
-    let unusable = unusable(&settings);
+    let ExaminedModels { usable, unusable } = examine_models(&settings);
     let is_right = unusable.is_empty() || settings.skips_unusable;
     if is_right {
         let models = settings.catalog.models.keys().map(|name| &**name).collect::<Vec<_>>().join(", ");
@@ -34,6 +35,9 @@ pub(super) fn check(file: Option<&Path>, options: &CheckOptions) -> VerbResult {
     }
     for (model, error) in &unusable {
         print_line(&format!("  but {model} cannot be served: {}", error_chain(error)));
+    }
+    for (model, report) in &usable {
+        report.notes.iter().for_each(|note| print_line(&format!("  but of {model}: {note}")));
     }
     settings.warnings.iter().for_each(|warning| print_line(&format!("  but {warning}")));
     open_files::shortage(&settings).iter().for_each(|warning| print_line(&format!("  but {warning}")));
@@ -58,12 +62,28 @@ fn measured(model: &ModelConfig) -> Option<String> {
     Some(format!("the curve of {} was measured on {tasks} tasks at {day}{owner}", model.name))
 }
 
-/// The local models whose files the engine cannot use. Whether the device has room for them is found out at the start.
-fn unusable(settings: &Settings) -> Vec<(Arc<str>, ModelError)> {
-    let models = settings.backends.iter().flat_map(|backend| &backend.models);
-    let examined = models.filter_map(|model| match &model.source {
-        ModelSource::File(path, manner) => Some((model.name.clone(), engines::examine(path, manner).err()?)),
-        _ => None,
-    });
-    examined.collect()
+/// The local models that the engine can run and those that it cannot, as far as that is told without a device.
+#[derive(Default)]
+struct ExaminedModels {
+    usable: Vec<(Arc<str>, LocalModelReport)>,
+    unusable: Vec<(Arc<str>, ModelError)>,
+}
+
+/// What stays loaded comes first: the others have what is left of the memory.
+fn examine_models(settings: &Settings) -> ExaminedModels {
+    let (mut examined, mut memory_taken) = (ExaminedModels::default(), 0);
+    let models = || settings.backends.iter().flat_map(|backend| &backend.models);
+    for stays in [true, false] {
+        for model in models().filter(|model| model.source.stays_loaded() == stays) {
+            match engines::examine(&model.source, &settings.engine, memory_taken) {
+                Some(Ok(report)) => {
+                    memory_taken += if stays { report.memory } else { 0 };
+                    examined.usable.push((model.name.clone(), report));
+                }
+                Some(Err(error)) => examined.unusable.push((model.name.clone(), error)),
+                None => {}
+            }
+        }
+    }
+    examined
 }

@@ -4,13 +4,18 @@
 use std::sync::{Arc, Weak};
 use std::time::Duration;
 
+use futures_util::StreamExt;
 use reqwest::Client;
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
 use crate::app::build::{RunningServer, build};
 use crate::config;
-use stint_backend::fleet::Fleet;
+use stint_backend::fleet::{AffinityKey, Fleet, FlowId, PermitRequest};
+use stint_backend::{BackendCall, GenerationPart, Piece};
+use stint_types::catalog::EnforcementClass;
+use stint_types::chat::{Message, Request, Role};
+use stint_types::units::{Priority, Tokens};
 
 use super::*;
 
@@ -68,6 +73,12 @@ impl Site {
 
     fn fleet(&self, model: &str) -> Arc<Fleet> {
         self.now().registry.fleets()[model].clone()
+    }
+
+    /// The value of a series in the metrics.
+    async fn metric(&self, series: &str) -> Option<u64> {
+        let (_, metrics) = self.sees("", "/metrics", None).await;
+        metrics.lines().find_map(|line| line.strip_prefix(series)?.trim().parse().ok())
     }
 
     /// What a caller sees at a path.
@@ -194,7 +205,7 @@ async fn a_hundred_reloads_leave_nothing_behind() {
             tokio::time::sleep(Duration::from_millis(20)).await;
         }
     };
-    let waited = tokio::time::timeout(Duration::from_secs(20), gone).await;
+    let waited = tokio::time::timeout(Duration::from_secs(60), gone).await;
     assert!(waited.is_ok(), "{} tasks of {began}", site.running.request_tasks.running());
 }
 
@@ -356,12 +367,75 @@ async fn an_engine_that_fails_comes_back_without_a_reload_and_the_metrics_say_so
                 tokio::time::sleep(Duration::from_millis(20)).await;
             }
         };
-        tokio::time::timeout(Duration::from_secs(10), seen).await.expect("within 10 s");
+        tokio::time::timeout(Duration::from_secs(60), seen).await.expect("it is seen");
     }
     assert!(Arc::ptr_eq(&engine, &site.now().registry.engine_of("reasoner").unwrap()));
     let body = json!({ "model": "reasoner", "messages": [{ "role": "user", "content": "17*24+3=" }] });
     let (status, text) = site.sees("", "/v1/chat/completions", Some(&body)).await;
     assert_eq!(status, 200, "{text}");
+}
+
+#[tokio::test]
+async fn the_metrics_show_how_full_an_engine_is_that_serves() {
+    let site = Site::new("").await;
+    for name in ["requests_waiting", "requests_running", "kv_cache_usage_ratio"] {
+        assert_eq!(
+            site.metric(&format!("stint_engine_{name}{{model=\"reasoner\"}}")).await,
+            Some(0),
+            "{name}"
+        );
+    }
+}
+
+/// A place at a model and the call of a question that the embedded model answers.
+fn call() -> (PermitRequest, BackendCall) {
+    let request = Request::new("reasoner", vec![Message::text(Role::User, "17*24+3=")]);
+    let want = PermitRequest {
+        affinity: AffinityKey::of(&request),
+        flow: FlowId(0),
+        calls: 1,
+        priority: Priority::Interactive,
+        deadline: Instant::now() + Duration::from_secs(60),
+    };
+    let call = BackendCall {
+        request: Arc::new(request),
+        class: EnforcementClass::Inline,
+        part: GenerationPart::Whole { thinking: Tokens(20), solution: Tokens(8) },
+        seed: 1,
+        hidden: false,
+        whole: false,
+        tells_limit: true,
+        effort: None,
+        effort_least: None,
+    };
+    (want, call)
+}
+
+#[tokio::test]
+async fn an_answer_on_an_engine_that_a_reload_replaced_stays_in_the_metrics_until_its_end() {
+    let in_flight = "stint_in_flight{model=\"reasoner\",target=\"embedded\"}";
+    let decoded = "stint_engine_tokens_total{model=\"reasoner\",phase=\"decode\"}";
+    let site = Site::new("").await;
+    let (want, call) = call();
+    let permit = site.fleet("reasoner").acquire(want).await.unwrap();
+    let backend = permit.backend();
+    let mut answer = backend.generate(call).await.unwrap();
+    site.becomes("[engine]\nsequences = 2\n").await;
+    assert_eq!(site.metric(in_flight).await, Some(1));
+    let mut written = None;
+    while let Some(piece) = answer.next().await {
+        if let Piece::Usage(usage) = piece.unwrap() {
+            written = Some(usage.completion.0);
+        }
+    }
+    drop((answer, backend, permit));
+    assert_eq!((site.metric(in_flight).await, site.metric(decoded).await), (Some(0), written));
+    // Of a model that is served no more the series ends with its last call.
+    let permit = site.fleet("reasoner").acquire(self::call().0).await.unwrap();
+    site.becomes(&remote(&model("m", 1), "")).await;
+    assert_eq!(site.metric(in_flight).await, Some(1));
+    drop(permit);
+    assert_eq!(site.metric(in_flight).await, None);
 }
 
 #[tokio::test]

@@ -24,6 +24,7 @@ pub(super) fn default_model(name: &str, base: &BackendDefaults, line: Option<usi
         name: name.into(),
         tariff: None,
         context: Model::CONTEXT_UNKNOWN,
+        context_limited_by: None,
         classes: classes.to_vec(),
         thinking_min: if base.kind == BackendKind::Anthropic { Tokens(1024) } else { Tokens::ZERO },
         thinks_always: false,
@@ -99,7 +100,14 @@ fn source(name: &str, base: &BackendDefaults) -> ModelSource {
             let settings = local::Settings { hand_off: HAND_OFF.to_owned(), ..local::Settings::default() };
             let (start_tag, end_tag) = (START_TAG.to_owned(), END_TAG.to_owned());
             let Loading { load_on_startup, keep_alive } = base.loading;
-            let manner = LocalModelSettings { start_tag, end_tag, settings, load_on_startup, keep_alive };
+            let manner = LocalModelSettings {
+                start_tag,
+                end_tag,
+                settings,
+                calls_tools: false,
+                load_on_startup,
+                keep_alive,
+            };
             ModelSource::File(base.file.clone(), manner)
         }
         BackendKind::LlamaCpp => ModelSource::LlamaCpp(llamacpp::Settings {

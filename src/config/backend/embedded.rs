@@ -27,6 +27,7 @@ pub(super) fn embedded() -> (BackendConfig, DeclaredModel) {
             output: dollars_per_million(400_000_000),
         })),
         context: Tokens(512),
+        context_limited_by: None,
         classes: vec![EnforcementClass::Inline],
         thinking_min: Tokens::ZERO,
         thinks_always: false,
@@ -88,6 +89,7 @@ fn local_settings() -> LocalModelSettings {
         start_tag: "<think>".to_owned(),
         end_tag: "</think>".to_owned(),
         settings,
+        calls_tools: false,
         load_on_startup: true,
         keep_alive: None,
     }

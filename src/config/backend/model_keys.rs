@@ -138,6 +138,7 @@ fn apply_source_keys(
             section.set("end_tag", &mut manner.end_tag);
             read_hand_off(section, &mut manner.settings.hand_off);
             syntax(section, &mut manner.settings.tool_syntax, model);
+            manner.calls_tools = model.has_capability(Capability::Tools);
             take_hand_off(section, model, &manner.settings.hand_off, &manner.end_tag);
         }
     }

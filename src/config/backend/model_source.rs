@@ -38,6 +38,8 @@ pub struct LocalModelSettings {
     pub end_tag: String,
     /// What closes a cut thought, and how tokens are drawn.
     pub settings: local::Settings,
+    /// Whether `capabilities` says that it calls tools.
+    pub calls_tools: bool,
     /// Whether it is loaded at the start; at the first request otherwise.
     pub load_on_startup: bool,
     /// How long it stays loaded when nobody uses it; for good without it.

@@ -149,6 +149,13 @@ impl LimitEnforcer {
         self.guard.answer_tokens() > with_tolerance(self.passable_max())
     }
 
+    /// True if thoughts that came after the answer had begun leave nothing of what may be answered: what they have beyond a budget
+    /// of so much is taken from it.
+    pub(super) fn is_late_thought_beyond(&self, budget: Tokens) -> bool {
+        let beyond = self.guard.thinking_tokens().saturating_sub(budget);
+        self.guard.answer_tokens() + beyond > with_tolerance(self.passable_max())
+    }
+
     /// A count, no higher than what can have been written.
     pub(super) fn clamp_usage(&self, usage: TokenUsage) -> TokenUsage {
         let most = with_tolerance(self.guard.limit());

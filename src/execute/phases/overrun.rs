@@ -28,7 +28,7 @@ impl ChoiceStateMachine {
         let thinks = self.state == ChoiceState::Thinking && self.resume_class().is_some();
         match piece {
             Piece::Thought { text, tokens, .. } if thinks => {
-                self.account.add_discarded(&text, tokens);
+                self.account.add_discarded_thought(&text, tokens);
                 ChoiceStep::Call(self.resume(ThinkingStopReason::Cut, PartEnd::BrokenOff))
             }
             Piece::Answer { text, tokens } => {

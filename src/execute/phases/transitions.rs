@@ -42,27 +42,39 @@ impl ChoiceStateMachine {
 
     fn on_thought(&mut self, text: String, tokens: Tokens, ids: &[u32]) -> ChoiceStep {
         if self.class.is_resumed() && self.state == ChoiceState::Solution {
-            // A thought that begins again inside the answer eats the answer's budget and is not shown.
-            return self.on_answer("", tokens);
+            return self.on_late_thought(&text, tokens);
         }
         self.on_visible_thought();
         if self.is_beyond_budget(&text, tokens) {
             // The backend does not hold its limit: we do, where we can.
             self.overran |= self.class == EnforcementClass::Native;
             if self.resume_class().is_some() {
-                self.account.add_discarded(&text, tokens);
+                self.account.add_discarded_thought(&text, tokens);
                 return ChoiceStep::Call(self.resume(ThinkingStopReason::Cut, PartEnd::BrokenOff));
             }
         }
         if self.class == EnforcementClass::Continue && self.enforcer.thinking_tokens() > self.thinking_max() {
             // Within the tolerance, and beyond the budget all the same.
-            self.account.add_discarded(&text, tokens);
+            self.account.add_discarded_thought(&text, tokens);
             return ChoiceStep::Continue;
         }
         self.account.add_thinking(&text, tokens);
         self.thought.ids.extend_from_slice(ids);
         self.thought.text.push_str(&text);
         if text.is_empty() { ChoiceStep::Continue } else { ChoiceStep::Show(ChoiceEvent::Thought(text)) }
+    }
+
+    /// A thought that begins again inside the answer eats the answer's budget and is not shown.
+    fn on_late_thought(&mut self, text: &str, tokens: Tokens) -> ChoiceStep {
+        if tokens > Tokens::ZERO {
+            return self.on_answer("", tokens);
+        }
+        self.account.add_thinking(text, tokens);
+        let budget = if self.thinks { self.thinking_max() } else { Tokens::ZERO };
+        if self.enforcer.is_late_thought_beyond(budget) {
+            return self.hang_up(String::new());
+        }
+        ChoiceStep::Continue
     }
 
     fn on_tag(&mut self, tokens: Tokens, edge: TagEdge) {

@@ -63,12 +63,19 @@ pub(crate) struct PassedToolCalls {
 impl PassedToolCalls {
     /// Of an answer to a request that declares no tools and is no step of an episode: whatever its model calls, it invents.
     pub(crate) fn of_undeclared(progress: &[ChoiceProgress], metrics: &Metrics) -> PassedToolCalls {
-        let all = progress
-            .iter()
-            .map(ChoiceProgress::shown_call_count)
-            .fold(Count::ZERO, |sum, called| sum + called);
-        metrics.tools.count(ToolDecision::Passed, all.0);
-        PassedToolCalls { tools: ToolCounts { all, ..ToolCounts::default() }, ..PassedToolCalls::default() }
+        let mut passed = PassedToolCalls::default();
+        for choice in progress {
+            let Some(filter) = &choice.tool_filter else {
+                passed.tools.all += choice.shown_call_count();
+                continue;
+            };
+            passed.tools.all += filter.passed().all;
+            passed.dropped += filter.dropped();
+            passed.is_emptied |= filter.is_emptied();
+        }
+        metrics.tools.count(ToolDecision::Passed, passed.tools.all.0);
+        metrics.tools.count(ToolDecision::Trimmed, passed.dropped.0);
+        passed
     }
 
     /// What is added to the line on what decided, where calls did not pass.

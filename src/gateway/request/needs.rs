@@ -80,6 +80,7 @@ fn asking(request: &Request, lack: UnsupportedFeature) -> &'static str {
         UnsupportedFeature::Choice => "tool_choice",
         UnsupportedFeature::Penalties => penalty(request).unwrap_or("model"),
         UnsupportedFeature::Logprobs => "logprobs",
+        UnsupportedFeature::Answers => "n",
         UnsupportedFeature::Service | UnsupportedFeature::Thinking => "model",
     }
 }

@@ -1,11 +1,12 @@
 //! One attempt at an offer: what its choices have taken so far, and how their reservation grows.
 
-use crate::execute::{ChoiceProgress, ChoiceTerms, WholeAnswer};
+use crate::execute::{ChoiceProgress, ChoiceTerms, ToolCallFilter, WholeAnswer};
 use crate::gateway::feedback;
-use crate::gateway::request::RequestContext;
+use crate::gateway::request::{RequestContext, scope};
+use stint_sessions::agent::{AnswerCallLimits, ToolCallTrimmer};
 use stint_types::catalog::{LimitedBy, Model, Offer};
 use stint_types::chat::CompletionKind;
-use stint_types::units::Tokens;
+use stint_types::units::{Amount, Tokens};
 
 use super::choice_terms::terms;
 use super::growth::ReservationGrowth;
@@ -22,6 +23,8 @@ impl OfferAttempt {
     /// One that has not begun.
     pub(super) fn new(context: &RequestContext, offer: &Offer) -> OfferAttempt {
         let growth = ReservationGrowth::of(offer, context.request.choices);
+        let filter =
+            context.step.as_ref().map_or_else(|| undeclared_filter(context), |step| Some(step.passing()));
         let terms = ChoiceTerms {
             whole: if growth.is_none() { whole_answer(context, offer) } else { WholeAnswer::Never },
             ..terms(offer, context.model(offer), context.prompt(offer), &context.request)
@@ -33,14 +36,26 @@ impl OfferAttempt {
                 Some(growth) => growth.join(progress, offer),
                 None => progress,
             };
-            match &context.step {
-                Some(step) => progress.with_tool_filter(step.passing()),
+            match &filter {
+                Some(filter) => progress.with_tool_filter(filter.clone()),
                 None => progress,
             }
         };
         let progress = (0..context.request.choices * offer.samples.max(1)).map(choice).collect();
         OfferAttempt { progress, growth }
     }
+}
+
+/// What holds an answer whose request declares no tools, and is no step of a run, to what its model may call all the same; nothing where
+/// that is not limited.
+fn undeclared_filter(context: &RequestContext) -> Option<ToolCallFilter> {
+    let (parts, request) = (context.parts(), &context.request);
+    let (tools, ledger) = (&parts.episodes.inner.tools, &parts.ledger);
+    let limits = ledger.statement(&context.account, &scope::of(&request.extra), ledger.now());
+    let are_calls_limited = limits.iter().any(|limit| matches!(limit.max, Amount::ToolCalls(_)));
+    let limits = AnswerCallLimits::undeclared(request, tools, are_calls_limited);
+    let trimmer = || ToolCallTrimmer::within(limits.clone(), tools.clone());
+    (!limits.is_unlimited()).then(|| ToolCallFilter::new(trimmer(), None))
 }
 
 /// Whether nothing would be done with the answer while it is written: nobody reads it, no text of the caller's ends it, no other

@@ -40,7 +40,10 @@ pub(super) async fn retry_mute_choices<'p>(
     mut outcome: RequestOutcome<'p>,
     reservation: &mut RequestReservation,
 ) -> RequestOutcome<'p> {
-    let Some(step) = &running.context.step else { return outcome };
+    let Some(step) = &running.context.step else {
+        mark_mute(&mut outcome);
+        return outcome;
+    };
     let rules = running.context.model(outcome.offer).map(|model| model.conversation).unwrap_or_default();
     // Such a model is only told that it may call no more (see `stint_backend::remote::anthropic`).
     let request = &running.context.request;
@@ -71,17 +74,22 @@ pub(super) async fn retry_mute_choices<'p>(
         is_paid = retried.is_some();
         outcome.result = retried.unwrap_or(outcome.result);
     }
-    let mute = choices_to_retry(&outcome, false);
-    if !mute.is_empty() && !is_paid {
+    if !is_paid && !choices_to_retry(&outcome, false).is_empty() {
         outcome.result = no_answer(NOTHING_LEFT);
-    } else if let AttemptResult::Finished(finishes) = &mut outcome.result {
-        // An answer that is trimmed to nothing looks like one that was cut, and not like a success.
+    }
+    mark_mute(&mut outcome);
+    outcome
+}
+
+/// Answers that were trimmed to nothing look like such that were cut, and not like a success.
+fn mark_mute(outcome: &mut RequestOutcome<'_>) {
+    let mute = choices_to_retry(outcome, false);
+    if let AttemptResult::Finished(finishes) = &mut outcome.result {
         for at in mute {
             finishes[at] = FinishReason::Length;
             outcome.spent[at].solution_ended = SolutionStopReason::None;
         }
     }
-    outcome
 }
 
 /// The choices that came to their end and say nothing; and, where the model was only told to call no tools, those that do not

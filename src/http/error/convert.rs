@@ -152,6 +152,9 @@ impl From<plan::PlanRefusal> for ApiError {
 impl From<Failure> for ApiError {
     fn from(failure: Failure) -> ApiError {
         match failure.fault {
+            Fault::Caller if let Some(member) = failure.member => {
+                ApiError::invalid(None, failure.for_caller()).with_param(member)
+            }
             Fault::Caller => ApiError::invalid(None, failure.for_caller())
                 .with_code(failure.code.map_or(codes::UPSTREAM_REFUSED, codes::named)),
             Fault::Overload => {

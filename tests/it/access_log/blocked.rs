@@ -4,8 +4,8 @@ use std::fs::OpenOptions;
 use std::io::Read;
 use std::net::TcpListener;
 use std::process::{Child, Stdio};
-use std::time::Duration;
 
+use crate::harness::patience::{PATIENCE, until};
 use crate::harness::{Answer, Folder};
 
 /// A server whose standard error is this, once it is ready.
@@ -31,14 +31,10 @@ impl Mute {
         let mut command = folder.stint("serve");
         command.env("STINT_LISTEN", &listen).env("STINT_LOG", "info").stderr(standard_error);
         let child = command.spawn().unwrap();
-        let client = reqwest::Client::builder().no_proxy().timeout(Duration::from_secs(5)).build().unwrap();
+        let client = reqwest::Client::builder().no_proxy().timeout(PATIENCE).build().unwrap();
         let mute = Mute { child, base: format!("http://{listen}"), client, _folder: folder };
-        let ready = async {
-            while mute.client.get(format!("{}/readyz", mute.base)).send().await.is_err() {
-                tokio::time::sleep(Duration::from_millis(50)).await;
-            }
-        };
-        tokio::time::timeout(Duration::from_secs(60), ready).await.expect("it starts");
+        let ready = async || mute.client.get(format!("{}/readyz", mute.base)).send().await.is_ok();
+        until("it starts", ready).await;
         mute
     }
 
@@ -69,12 +65,7 @@ async fn a_pipe_that_nobody_reads_holds_up_no_request() {
     assert!(dropped > 100, "{dropped}");
     let pid = mute.child.id().to_string();
     assert!(std::process::Command::new("kill").args(["-s", "TERM", &pid]).status().unwrap().success());
-    let ended = async {
-        while mute.child.try_wait().unwrap().is_none() {
-            tokio::time::sleep(Duration::from_millis(20)).await;
-        }
-    };
-    tokio::time::timeout(Duration::from_secs(10), ended).await.expect("it ends");
+    until("it ends", async || mute.child.try_wait().unwrap().is_some()).await;
     let mut log = String::new();
     mute.child.stderr.take().unwrap().read_to_string(&mut log).unwrap();
     assert!(log.lines().count() > 50, "what the pipe has is there: {log}");
@@ -87,10 +78,5 @@ async fn a_full_disk_under_the_log_holds_up_no_request() {
     let mute = Mute::start(full.into()).await;
     mute.ask(50).await;
     // Lines are written, and dropped, behind the answers.
-    let counted = async {
-        while mute.dropped().await < 50 {
-            tokio::time::sleep(Duration::from_millis(20)).await;
-        }
-    };
-    tokio::time::timeout(Duration::from_secs(30), counted).await.expect("each is counted");
+    until("each is counted", async || mute.dropped().await >= 50).await;
 }

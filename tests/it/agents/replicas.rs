@@ -121,7 +121,7 @@ async fn many_steps_on_three_gateways_share_a_budget_to_the_call() {
     let asking = worlds.iter().cycle().take(60).map(|world| {
         let (world, mut agent) = (world.clone(), agent.clone());
         tokio::spawn(async move {
-            for _ in 0..10 {
+            for _ in 0..200 {
                 let answer = agent.ask(&world).await;
                 if answer.status == 200 {
                     return calls(&agent.hear(&answer));

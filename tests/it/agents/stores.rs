@@ -14,6 +14,7 @@ use serde_json::json;
 use tokio::sync::Semaphore;
 
 use crate::harness::Stored;
+use crate::harness::patience::until;
 use stint_ledger::{AccountId, MemoryJournal};
 use stint_sessions::agent::{
     self, AnsweredStep, BrokenOffStep, EpisodeLength, EpisodeStore, EpisodesError, HistoryHash,
@@ -194,12 +195,7 @@ struct Slow {
 
 /// Waits until there were so many.
 async fn reach(count: &AtomicUsize, most: usize) {
-    let reached = async {
-        while count.load(Ordering::Relaxed) < most {
-            tokio::time::sleep(Duration::from_millis(5)).await;
-        }
-    };
-    tokio::time::timeout(Duration::from_secs(10), reached).await.expect("in time");
+    until("there are so many", async || count.load(Ordering::Relaxed) >= most).await;
 }
 
 impl Default for Slow {

@@ -8,6 +8,7 @@ use std::time::Duration;
 use serde_json::{Value, json};
 
 use crate::harness::cluster::cluster;
+use crate::harness::patience::until;
 use crate::harness::{Served, Stored, World, auto, model, tenant};
 use stint_backend::scripted::{ScriptedBackend, ScriptedReply};
 use stint_backend::{Backend, Failure, Fault};
@@ -190,22 +191,17 @@ async fn used(world: &World, query: &str) -> BTreeMap<String, (u64, (u64, u64, u
 
 /// Waits until all is written down: a settlement that stalls is told before it is.
 async fn written(world: &World) {
-    let all = async {
-        while world.ledger.stats().pending > 0 {
-            tokio::time::sleep(Duration::from_millis(5)).await;
-        }
-    };
-    tokio::time::timeout(Duration::from_secs(20), all).await.expect("the journal takes it");
+    until("the journal takes it", async || world.ledger.stats().pending == 0).await;
 }
 
 async fn open(settings: &Settings) -> Database {
-    for _ in 0..200 {
-        if let Ok(database) = Database::open(settings).await {
-            return database;
-        }
-        tokio::time::sleep(Duration::from_millis(20)).await;
-    }
-    Database::open(settings).await.unwrap()
+    let mut opened = None;
+    until("it is free", async || {
+        opened = Database::open(settings).await.ok();
+        opened.is_some()
+    })
+    .await;
+    opened.unwrap()
 }
 
 async fn seal(database: &Database) {

@@ -9,6 +9,7 @@ use serde_json::json;
 
 use crate::harness::Process;
 use crate::harness::cluster::cluster;
+use crate::harness::patience::until;
 
 use super::desk::{Desk, text};
 use super::{load, question};
@@ -49,12 +50,8 @@ async fn a_backup_of_postgres_taken_under_load_is_right_and_starts() {
     assert_eq!(verified(&other.ledger(&["restore", &desk.path("backup.dump")])), copied);
     let restored = other.serve();
     restored.ask("sk-test", &question("reasoner")).await.good();
-    let sealed = async {
-        while !other.ledger(&["verify"]).contains("; 1 seals cover") {
-            tokio::time::sleep(Duration::from_millis(20)).await;
-        }
-    };
-    tokio::time::timeout(Duration::from_secs(20), sealed).await.expect("a day was missed, so it is sealed");
+    let is_sealed = async || other.ledger(&["verify"]).contains("; 1 seals cover");
+    until("a day was missed, so it is sealed", is_sealed).await;
 }
 
 /// A gateway that outgrew its file goes on in PostgreSQL with the same books, also where it was killed with requests in flight.
@@ -78,12 +75,8 @@ async fn the_books_of_a_file_go_on_in_postgres() {
     assert_eq!(verified(&server.ledger(&["restore", &desk.path("ledger.db")])), before);
     assert_eq!(verified(&desk.ledger(&["verify"])), before, "the file is as it was");
     let process = server.serve();
-    let resolved = async {
-        while !server.ledger(&["verify"]).contains("; 0 open") {
-            tokio::time::sleep(Duration::from_millis(20)).await;
-        }
-    };
-    tokio::time::timeout(Duration::from_secs(20), resolved).await.expect("what was open is posted");
+    let is_resolved = async || server.ledger(&["verify"]).contains("; 0 open");
+    until("what was open is posted", is_resolved).await;
     process.ask("sk-test", &question("reasoner")).await.good();
     let shown: serde_json::Value =
         serde_json::from_str(&server.run("keys", &["show", "test", "--json"])).unwrap();
@@ -165,7 +158,7 @@ async fn a_key_shows_how_its_limits_stand_in_either_database() {
     process.ask("sk-test", &question("reasoner")).await.good();
     let page = process.get("sk-test", "/v1/allowance").await.good();
     process.signal("TERM");
-    process.ended(Duration::from_secs(10));
+    process.ended();
     let shown: serde_json::Value =
         serde_json::from_str(&desk.run("keys", &["show", "test", "--json"])).unwrap();
     assert_eq!(shown["standing"], page["limits"]);

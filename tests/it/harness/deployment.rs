@@ -97,8 +97,8 @@ impl Deployment {
 pub(crate) fn backend(base: &str) -> Arc<dyn Backend> {
     let client = remote::Settings {
         base_url: base.to_owned(),
-        connect: Duration::from_millis(500),
-        first_byte: Duration::from_millis(300),
+        connect: Duration::from_secs(2),
+        first_byte: Duration::from_secs(1),
         keep_alive: false,
         ..remote::Settings::default()
     };

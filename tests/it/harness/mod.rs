@@ -1,6 +1,7 @@
 //! What the tests share: a gateway in this process over scripted models, the real binary, callers, and the tools
 //! that `make test-tools` installs.
 
+pub(crate) mod alone;
 mod answer;
 pub(crate) mod authority;
 pub(crate) mod chromium;
@@ -13,6 +14,7 @@ pub(crate) mod faultup;
 pub(crate) mod hook;
 pub(crate) mod issuer;
 pub(crate) mod managed;
+pub(crate) mod patience;
 mod process;
 pub(crate) mod tools;
 mod upstream;

@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::sync::mpsc::sync_channel;
 use std::sync::{Arc, Mutex};
+use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use reqwest::RequestBuilder;
@@ -12,9 +13,10 @@ use serde_json::Value;
 use tempfile::TempDir;
 
 use super::Answer;
+use super::patience::PATIENCE;
 
 /// How long a server may take to be ready: a software driver compiles shaders at first.
-const READY_MAX: Duration = Duration::from_secs(60);
+const READY_MAX: Duration = Duration::from_secs(120);
 
 /// A running `stint serve` and its folder.
 #[derive(Debug)]
@@ -23,6 +25,8 @@ pub(crate) struct Process {
     pub(crate) base: String,
     pub(crate) client: reqwest::Client,
     log: Log,
+    /// Ends with the log.
+    reader: JoinHandle<()>,
     /// Its ledger is in there, and a server whose ledger is gone serves nothing.
     _folder: Arc<TempDir>,
 }
@@ -100,31 +104,31 @@ impl Folder {
         command.env("STINT_LISTEN", "127.0.0.1:0").env("STINT_LOG", "info").stderr(Stdio::piped());
         let mut child = command.spawn().expect("the binary starts");
         let log = Log::default();
-        let base = address(&mut child, log.clone());
+        let (base, reader) = address(&mut child, log.clone());
         let client = reqwest::Client::builder().no_proxy().build().unwrap();
-        Process { log, child, base, client, _folder: self.0.clone() }
+        Process { log, reader, child, base, client, _folder: self.0.clone() }
     }
 }
 
 /// Reads the log until it says where the server listens, and keeps the rest of it.
-fn address(child: &mut Child, kept: Log) -> String {
+fn address(child: &mut Child, kept: Log) -> (String, JoinHandle<()>) {
     let log = BufReader::new(child.stderr.take().expect("a piped log"));
     let (tell, told) = sync_channel(1);
-    std::thread::spawn(move || {
+    let reader = std::thread::spawn(move || {
         for line in log.lines().map_while(Result::ok) {
+            if std::env::var_os("STINT_TEST_LOG").is_some() {
+                eprintln!("{line}");
+            }
+            kept.lock().unwrap().push(line.clone());
             if let Some((_, rest)) = line.split_once("listening on ") {
                 // In JSON the line goes on behind a quotation mark.
                 let base = rest.split('"').next().unwrap_or_default();
                 let _ = tell.try_send(base.trim().to_owned());
             }
-            if std::env::var_os("STINT_TEST_LOG").is_some() {
-                eprintln!("{line}");
-            }
-            kept.lock().unwrap().push(line);
         }
     });
     match told.recv_timeout(READY_MAX) {
-        Ok(base) => base,
+        Ok(base) => (base, reader),
         Err(_) => panic!("the server did not start: {:?}", child.try_wait()),
     }
 }
@@ -132,19 +136,23 @@ fn address(child: &mut Child, kept: Log) -> String {
 impl Process {
     /// The first line of the log with these words, once it is there.
     pub(crate) async fn logged(&self, words: &str) -> String {
-        let line = async {
-            loop {
-                let line = self.log.lock().unwrap().iter().find(|line| line.contains(words)).cloned();
-                match line {
-                    Some(line) => break line,
-                    None => tokio::time::sleep(Duration::from_millis(5)).await,
-                }
-            }
-        };
-        tokio::time::timeout(Duration::from_secs(10), line).await.expect("it is logged")
+        self.logged_times(words, 1).await.swap_remove(0)
     }
 
-    /// The lines of the log so far with these words.
+    /// The lines of the log with these words, once there are so many.
+    pub(crate) async fn logged_times(&self, words: &str, count: usize) -> Vec<String> {
+        let all = async {
+            while self.lines(words).len() < count {
+                tokio::time::sleep(Duration::from_millis(5)).await;
+            }
+        };
+        let in_time = tokio::time::timeout(PATIENCE, all).await;
+        assert!(in_time.is_ok(), "{count} lines with {words:?} in {:#?}", self.lines(""));
+        self.lines(words)
+    }
+
+    /// The lines of the log so far with these words. The log is written behind the answers: what must be there is waited for,
+    /// and what must not be there is looked for in the log of a server that has ended.
     pub(crate) fn lines(&self, words: &str) -> Vec<String> {
         self.log.lock().unwrap().iter().filter(|line| line.contains(words)).cloned().collect()
     }
@@ -196,14 +204,20 @@ impl Process {
         assert!(sent.success(), "kill -s {name} {pid}");
     }
 
-    /// Waits for the end, for so long at most.
-    pub(crate) fn ended(&mut self, patience: Duration) -> ExitStatus {
-        let until = Instant::now() + patience;
+    /// Waits for the end. The whole log has been read then.
+    pub(crate) fn ended(&mut self) -> ExitStatus {
+        self.ended_within(PATIENCE)
+    }
+
+    /// The same, for so long at most.
+    pub(crate) fn ended_within(&mut self, patience: Duration) -> ExitStatus {
+        let last = Instant::now() + patience;
         loop {
-            if let Some(status) = self.child.try_wait().unwrap() {
+            let status = self.child.try_wait().unwrap();
+            if let Some(status) = status.filter(|_| self.reader.is_finished()) {
                 return status;
             }
-            assert!(Instant::now() < until, "it still runs after {patience:?}");
+            assert!(Instant::now() < last, "{status:?} after {patience:?}");
             std::thread::sleep(Duration::from_millis(10));
         }
     }

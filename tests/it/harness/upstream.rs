@@ -22,6 +22,8 @@ pub(crate) enum Manner {
     Tokens(u64),
     /// Answers in so many words of four characters, one every five milliseconds, and says what it took.
     Words(u64),
+    /// The same with fifty milliseconds between them.
+    Slowly(u64),
     /// Refuses with 500.
     Fails,
     /// Breaks off after so many tokens.
@@ -46,6 +48,7 @@ impl Manner {
         match self {
             Manner::Tokens(count) => format!("tokens {count}"),
             Manner::Words(count) => format!("words {count}"),
+            Manner::Slowly(count) => format!("slowly {count}"),
             Manner::Fails => "fails 0".to_owned(),
             Manner::BreaksOff(count) => format!("breaks {count}"),
         }
@@ -57,6 +60,7 @@ impl Manner {
         match word {
             "tokens" => Manner::Tokens(count),
             "words" => Manner::Words(count),
+            "slowly" => Manner::Slowly(count),
             "breaks" => Manner::BreaksOff(count),
             _ => Manner::Fails,
         }
@@ -102,6 +106,7 @@ fn answer(body: &str, log: &Mutex<BTreeMap<String, u32>>, written: &Written) -> 
         Manner::Fails => (StatusCode::INTERNAL_SERVER_ERROR, "{}").into_response(),
         Manner::Tokens(count) => events((count, "x"), true, Duration::from_millis(1), sent(written)),
         Manner::Words(count) => events((count, "wor "), true, Duration::from_millis(5), sent(written)),
+        Manner::Slowly(count) => events((count, "wor "), true, Duration::from_millis(50), sent(written)),
         Manner::BreaksOff(count) => events((count, "x"), false, Duration::from_millis(1), sent(written)),
     }
 }

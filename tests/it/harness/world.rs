@@ -30,6 +30,7 @@ use stint_types::tenant::{AccountTerms, KeyLookup, Tenant, TenantLimit, hash_key
 use stint_types::units::{Amount, Chance, Money, Price, Timestamp, Tokens, Window};
 
 use super::Answer;
+use super::patience::{PATIENCE, until_sync};
 
 /// A model that costs a nano-dollar a token read and four a token written.
 pub(crate) fn model(name: &str, class: EnforcementClass) -> Model {
@@ -43,6 +44,7 @@ pub(crate) fn model(name: &str, class: EnforcementClass) -> Model {
         name: name.into(),
         tariff: Some(Tariff::plain(Prices { input: price(1), output: price(4) })),
         context: Tokens(4096),
+        context_limited_by: None,
         classes: vec![class],
         thinking_min: Tokens::ZERO,
         thinks_always: false,
@@ -454,28 +456,19 @@ impl World {
     /// Waits until so many requests for a model are in flight or were refused.
     pub(crate) async fn decided(&self, model: &str, count: u64) {
         let refused = self.metrics.requests.total.with_label_values(&[model, "none", "refused"]);
-        let all = async {
-            while u64::try_from(self.ledger.open_reservations()).unwrap() + refused.get() < count {
-                tokio::time::sleep(Duration::from_millis(5)).await;
-            }
-        };
-        tokio::time::timeout(Duration::from_secs(20), all).await.expect("all are decided");
+        let decided = || u64::try_from(self.ledger.open_reservations()).unwrap() + refused.get();
+        until_sync("all are decided", || decided() >= count).await;
     }
 
     /// Waits until nothing is reserved any more.
     pub(crate) async fn settled(&self) {
-        let quiet = async {
-            while self.ledger.open_reservations() > 0 {
-                tokio::time::sleep(Duration::from_millis(5)).await;
-            }
-        };
-        tokio::time::timeout(Duration::from_secs(10), quiet).await.expect("everything is settled");
+        until_sync("everything is settled", || self.ledger.open_reservations() == 0).await;
     }
 
-    /// Shuts down; says whether all ended within a second.
+    /// Shuts down; says whether all ended in time.
     pub(crate) async fn stop(&self) -> bool {
         self.tasks.stop();
-        self.tasks.drain(Duration::from_secs(1)).await
+        self.tasks.drain(PATIENCE).await
     }
 }
 

@@ -1,11 +1,12 @@
 //! Bodies.
 
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use serde_json::{Value, json};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 
 use super::{connect, said, status, world};
+use crate::harness::patience::QuietInstant;
 use crate::harness::{Answer, World};
 
 const HEAD: &str = "POST /v1/chat/completions HTTP/1.1\r\nhost: a\r\nauthorization: Bearer sk-key\r\n";
@@ -17,7 +18,7 @@ const ANSWER_MAX: Duration = Duration::from_secs(20);
 async fn post(world: &World, kind: &str, body: Vec<u8>) -> Answer {
     let request = world.client.post(format!("{}/v1/chat/completions", world.base)).bearer_auth("sk-key");
     let request = if kind.is_empty() { request } else { request.header("content-type", kind) };
-    let began = Instant::now();
+    let began = QuietInstant::now();
     let answer = Answer::of(request.body(body)).await;
     assert!(began.elapsed() < ANSWER_MAX, "{kind}: {:?}", began.elapsed());
     answer

@@ -45,13 +45,7 @@ async fn a_name_that_is_no_models_is_not_found() {
 
 /// Everything that it logged, once so many lines have these words.
 async fn logged(process: &Process, words: &str, count: usize) -> Vec<String> {
-    let all = async {
-        while process.lines(words).len() < count {
-            tokio::time::sleep(std::time::Duration::from_millis(5)).await;
-        }
-    };
-    let all = tokio::time::timeout(std::time::Duration::from_secs(30), all).await;
-    all.unwrap_or_else(|_| panic!("{count} lines with {words:?} in {:?}", process.lines("")));
+    process.logged_times(words, count).await;
     process.lines("")
 }
 

@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::Duration;
 
+use stint_backend::scripted::CallRecord;
 use stint_types::units::Money;
 
 use super::{ask, question, streamed, thinker, world};
@@ -45,17 +46,24 @@ async fn however_callers_ask_and_hang_up_each_key_reaches_the_model_once() {
             _ => assert_eq!(answer.status, 409, "{}", answer.text),
         }
     }
+    // One who surely leaves behind a request that has reached the model.
+    let leaving = tokio::spawn({
+        let world = world.clone();
+        async move { ask(&world, "k-left", &question("k-left")).await }
+    });
+    let asks = |record: &CallRecord| format!("{:?}", record.call.request.messages);
+    script.until(|records| records.iter().any(|record| asks(record).contains("k-left"))).await;
+    leaving.abort();
     world.settled().await;
-    let mut asked: Vec<String> =
-        script.records().iter().map(|record| format!("{:?}", record.call.request.messages)).collect();
+    let mut asked: Vec<String> = script.records().iter().map(asks).collect();
     let reached = asked.len();
     asked.sort();
     asked.dedup();
-    assert_eq!(asked.len(), usize::try_from(KEYS).unwrap(), "every key was asked for");
+    assert_eq!(asked.len(), usize::try_from(KEYS).unwrap() + 1, "every key was asked for");
     assert_eq!(asked.len(), reached, "and reached the model once");
     // Who left before anything reached the model was charged nothing; others may be charged less than a whole answer.
     let whole =
         world.ask("sk-a", &question("k-99")).await.headers["x-cost-usd"].to_str().unwrap().parse::<Money>();
-    assert!(world.account("a").spent.money.0 <= (KEYS + 1) * whole.unwrap().0, "and was charged once");
+    assert!(world.account("a").spent.money.0 <= (KEYS + 2) * whole.unwrap().0, "and was charged once");
     assert!(!answered.is_empty() && answered.len() < reached, "{} of {reached}", answered.len());
 }

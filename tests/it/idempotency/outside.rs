@@ -1,10 +1,12 @@
 //! The same over the real binary, and through the official Python SDK.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use serde_json::{Value, json};
 
+use crate::harness::patience::until;
 use crate::harness::tools::{printed, tool};
 use crate::harness::{Answer, Folder, Process, World, model, tenant};
 use crate::operating::{promtool, silent_upstream};
@@ -32,7 +34,7 @@ async fn after_kill_9_a_repeat_is_told_that_it_was_cut_off_and_is_not_run() {
     let request = tokio::spawn(process.request("", &body, &keyed).send());
     let upstream = tokio::task::spawn_blocking(move || asked.recv().unwrap()).await.unwrap();
     process.signal("KILL");
-    process.ended(Duration::from_secs(10));
+    process.ended();
     assert!(request.await.unwrap().is_err());
     drop(upstream);
 
@@ -55,12 +57,12 @@ async fn an_answer_survives_a_restart_and_the_file_has_no_prompt() {
     let first = Answer::of(process.request("", &body, &keyed)).await;
     first.good();
     process.signal("KILL");
-    process.ended(Duration::from_secs(10));
+    process.ended();
     let mut process = folder.serve();
     let again = Answer::of(process.request("", &body, &keyed)).await;
     assert_eq!((again.status, &again.text), (200, &first.text));
     process.signal("TERM");
-    assert!(process.ended(Duration::from_secs(10)).success());
+    assert!(process.ended().success());
     for file in std::fs::read_dir(folder.path()).unwrap() {
         let bytes = std::fs::read(file.unwrap().path()).unwrap();
         assert!(!String::from_utf8_lossy(&bytes).contains("12+34*2?"));
@@ -68,7 +70,11 @@ async fn an_answer_survives_a_restart_and_the_file_has_no_prompt() {
 }
 
 /// Asks under ever new keys until the server is gone; gives back every key, with the answer where there was one.
-async fn load(process: Arc<Process>, caller: u64) -> Vec<(String, Value, Option<String>)> {
+async fn load(
+    process: Arc<Process>,
+    caller: u64,
+    answered: Arc<AtomicUsize>,
+) -> Vec<(String, Value, Option<String>)> {
     let mut asked = Vec::new();
     for number in 0_u64.. {
         let (key, mut body) = (format!("{caller}-{number}"), question(&format!("{caller}+{number}=")));
@@ -80,6 +86,7 @@ async fn load(process: Arc<Process>, caller: u64) -> Vec<(String, Value, Option<
         };
         let text = response.text().await.ok();
         let is_over = text.is_none();
+        answered.fetch_add(usize::from(!is_over), Ordering::Relaxed);
         asked.push((key, body, text));
         if is_over {
             break;
@@ -91,9 +98,11 @@ async fn load(process: Arc<Process>, caller: u64) -> Vec<(String, Value, Option<
 #[tokio::test]
 async fn after_kill_9_under_load_a_caller_that_was_answered_gets_the_same_answer_again() {
     let folder = Folder::new("");
-    let process = Arc::new(folder.serve());
-    let callers: Vec<_> = (0..6).map(|caller| tokio::spawn(load(process.clone(), caller))).collect();
+    let (process, answered) = (Arc::new(folder.serve()), Arc::new(AtomicUsize::new(0)));
+    let load = |caller| tokio::spawn(load(process.clone(), caller, answered.clone()));
+    let callers: Vec<_> = (0..6).map(load).collect();
     tokio::time::sleep(Duration::from_millis(900)).await;
+    until("some are answered", async || answered.load(Ordering::Relaxed) > 0).await;
     process.signal("KILL");
     let mut asked = Vec::new();
     for caller in callers {

@@ -1,7 +1,5 @@
 //! Each panel shows the numbers that a known load made, and shows names as text.
 
-use std::time::Duration;
-
 use crate::harness::{Chromium, Manner, Upstream};
 
 use super::load::{Desk, KEY, RUN, SECRET};
@@ -73,7 +71,7 @@ async fn a_run_is_shown_raised_and_ended_on_the_page_and_the_books_verify() {
     assert_eq!(browser.eval("document.querySelectorAll('main img').length"), 0);
     assert_eq!(browser.complaints, Vec::<String>::new());
     desk.process.signal("TERM");
-    assert!(desk.process.ended(Duration::from_secs(10)).success());
+    assert!(desk.process.ended().success());
     let verified = desk.folder.stint("ledger").arg("verify").output().unwrap();
     assert!(verified.status.success(), "{}", String::from_utf8_lossy(&verified.stdout));
 }

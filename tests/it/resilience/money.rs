@@ -75,12 +75,8 @@ async fn nobody_is_asked_again_for_a_caller_who_left() {
         let world = world.clone();
         async move { world.ask("sk-key", &question(0)).await }
     });
-    let given_up = async {
-        while silent.asked() == 0 || world.in_flight("m", "0") > 0 {
-            tokio::time::sleep(Duration::from_millis(2)).await;
-        }
-    };
-    tokio::time::timeout(Duration::from_secs(10), given_up).await.expect("the first attempt fails");
+    let has_failed = async || silent.asked() > 0 && world.in_flight("m", "0") == 0;
+    until("the first attempt fails", has_failed).await;
     asking.abort();
     world.settled().await;
     assert_eq!(silent.asked(), 1);
@@ -111,8 +107,11 @@ async fn the_ledger_is_equal_to_what_the_upstreams_say() {
         }
     }
     world.settled().await;
-    let log = [one.log(), other.log()].concat();
-    let billed: Vec<u64> = log.iter().filter_map(|served| served.billed).collect();
+    let log = || [one.log(), other.log()].concat();
+    let billed = || log().iter().filter_map(|served| served.billed).collect::<Vec<u64>>();
+    // A deployment notes it when all is written, which the caller may have read by then.
+    until("each answer is billed", async || billed().len() >= served).await;
+    let (log, billed) = (log(), billed());
     assert_eq!(billed.len(), served, "each answer was given once");
     let money: u64 = billed.iter().map(|tokens| 5 + 4 * tokens).sum();
     let account = world.account("key");
@@ -141,7 +140,7 @@ async fn an_upstream_that_fails_wholly_is_asked_little_more_often() {
     eprintln!("{requests} requests in {seconds} s became {asked} attempts; at most {most} were allowed");
     assert!(asked > requests && asked <= most, "{asked} of {most}");
     let guarded = Deployment::always(Says::Status(500, "")).await;
-    let world = on(&[&guarded], quick()).await;
+    let world = on(&[&guarded], for_good()).await;
     for number in 0..100 {
         world.ask("", &question(number)).await;
     }

@@ -4,9 +4,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use serde_json::{Value, json};
-use tokio::time::sleep;
 
 use crate::harness::cluster::cluster;
+use crate::harness::patience::until;
 use crate::harness::tools::{printed, tool};
 use crate::harness::{Answer, Folder, Process, Served, Stored, World, auto, tenant};
 use crate::sdk::keys;
@@ -129,9 +129,7 @@ async fn one_request_at_a_time_goes_on_from_a_conversation() {
         assert_eq!(answer["conversation"]["id"], id.as_str());
     };
     let meanwhile = async {
-        while script.records().is_empty() {
-            sleep(Duration::from_millis(5)).await;
-        }
+        script.until(|records| !records.is_empty()).await;
         let busy = respond(&world, &id, "Fast.", json!({})).await;
         assert_eq!((busy.status, &busy.error()["code"]), (400, &json!("conversation_locked")));
         assert_eq!(busy.headers["retry-after"], "1");
@@ -201,7 +199,7 @@ async fn the_real_binary_keeps_conversations_over_a_restart() {
     let first = post(&process, "/v1/responses", asked("What is 17+25?")).await;
     assert_eq!(first["output"][1]["content"][0]["text"], "42");
     process.signal("TERM");
-    assert!(process.ended(Duration::from_secs(20)).success());
+    assert!(process.ended().success());
     let process = folder.serve();
     assert_eq!(process.get("sk-test", &format!("/v1/conversations/{id}")).await.good(), made);
     let second = post(&process, "/v1/responses", asked("What is 1+2?")).await;
@@ -242,15 +240,12 @@ async fn what_fails_or_is_hung_up_on_or_refused_adds_nothing_and_is_over_at_once
 
 /// Goes on from it as soon as it is free again: soon.
 async fn freed(world: &World, id: &str, input: &str) {
-    for _ in 0..100 {
+    until("it is free again", async || {
         let answer = respond(world, id, input, json!({})).await;
-        if answer.status == 200 {
-            return;
-        }
-        assert_eq!(answer.error()["code"], "conversation_locked");
-        sleep(Duration::from_millis(20)).await;
-    }
-    panic!("it is still locked");
+        assert!(answer.status == 200 || answer.error()["code"] == "conversation_locked", "{}", answer.text);
+        answer.status == 200
+    })
+    .await;
 }
 
 #[tokio::test]

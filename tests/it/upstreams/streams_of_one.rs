@@ -2,7 +2,7 @@
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use axum::body::Bytes;
 use axum::http::{Response, header};
@@ -16,6 +16,7 @@ use tokio::sync::Notify;
 use crate::harness::faultup::Identity;
 use crate::harness::faultup::rig::question;
 use crate::harness::faultup::script::{event, good, says};
+use crate::harness::patience::QuietInstant;
 use crate::harness::{Folder, Process};
 use stint_types::tasks::Tasks;
 
@@ -143,12 +144,20 @@ fn begin(respond: &mut SendResponse<Bytes>, kind: &str) -> Result<SendStream<Byt
     respond.send_response(Response::builder().header(header::CONTENT_TYPE, kind).body(()).unwrap(), false)
 }
 
-/// The real binary in front of such an upstream, which it trusts.
+/// The real binary in front of such an upstream, which it trusts and waits for.
 async fn before(script: impl Fn(usize) -> Says + Send + Sync + 'static) -> (Upstream, Folder, Process) {
+    waiting("1m", script).await
+}
+
+/// The same, which waits for so long between two pieces.
+async fn waiting(
+    idle: &str,
+    script: impl Fn(usize) -> Says + Send + Sync + 'static,
+) -> (Upstream, Folder, Process) {
     let identity = Identity::of("localhost");
     let upstream = Upstream::start(&identity, script).await;
     let folder = Folder::new(&format!(
-        "[engine]\nembedded = false\n[[backend]]\nbase_url = '{}/v1'\nidle_timeout = '800ms'\n\
+        "[engine]\nembedded = false\n[[backend]]\nbase_url = '{}/v1'\nidle_timeout = '{idle}'\n\
          [[backend.model]]\nname = 'm'\nserves = ['chat', 'embeddings']\nprice_input = '1'\nprice_output = '1'\n",
         upstream.address
     ));
@@ -217,17 +226,19 @@ async fn a_refused_stream_is_tried_again_and_free() {
 /// time-out.
 #[tokio::test]
 async fn a_stream_that_does_not_end_is_waited_for_as_long_as_one_that_is_silent() {
-    let (_upstream, _folder, process) = before(|number| match number {
-        0 => Says::Hangs("text/event-stream", good(&["4", "2"], 7, 2)),
-        1 => Says::Hangs("text/event-stream", event(&says("4"))),
+    let whole = |_| Says::Hangs("text/event-stream", good(&["4", "2"], 7, 2));
+    let (_upstream, _folder, process) = before(whole).await;
+    let begun = QuietInstant::now();
+    assert!(process.ask("", &question(true)).await.chunks().done);
+    assert!(begun.elapsed() < Duration::from_secs(20), "not for a minute: {:?}", begun.elapsed());
+    let (_upstream, _folder, process) = waiting("800ms", |number| match number {
+        0 => Says::Hangs("text/event-stream", event(&says("4"))),
         _ => {
             Says::Hangs("application/json", json!({ "data": [{ "embedding": [1], "index": 0 }] }).to_string())
         }
     })
     .await;
-    let begun = Instant::now();
-    assert!(process.ask("", &question(true)).await.chunks().done);
-    assert!(begun.elapsed() < Duration::from_millis(700), "{:?}", begun.elapsed());
+    let begun = QuietInstant::now();
     let broken = process.ask("", &question(true)).await;
     shape(&broken, Expected { begun: true, ..TIMED_OUT }, true);
     let client = reqwest::Client::builder().no_proxy().build().unwrap();

@@ -268,6 +268,12 @@ impl Fleet {
         (statuses, waiting)
     }
 
+    /// How many calls are under way on each of its targets, by their names.
+    pub fn in_flight(&self) -> impl Iterator<Item = (Arc<str>, u32)> {
+        let (statuses, _) = self.status();
+        self.targets.iter().zip(statuses).map(|(target, status)| (target.name.clone(), status.in_flight))
+    }
+
     /// Records what an engine reports of its load.
     pub(super) fn record_load(&self, place: usize, load: ReportedLoad) {
         self.lock().targets.record_load(place, load, Instant::now());

@@ -13,7 +13,10 @@ use crate::failure::ENGINE_RESTARTING;
 use crate::remote::prompt_cache::{CACHE_SALT, PromptCacheSharing};
 use crate::speed::{CallTimer, SpeedEstimator};
 use crate::tool_calls;
-use crate::{Backend, BackendCall, Failure, Fault, Generation, GenerationPart, Piece, TargetOutage, Thought};
+use crate::{
+    Backend, BackendCall, Failure, Fault, Generation, GenerationPart, Piece, TargetOutage, Thought,
+    UnsupportedFeature,
+};
 use stint_engine::{
     self as engine, AnswerConstraint, CacheScope, EngineError, EngineLease, GenerationJob, JobPriority,
     JobRejection, LeaseRefusal, PhaseBudgets, PooledEngine, PooledOutage, SamplingParams, ThinkingPhase,
@@ -81,6 +84,7 @@ impl LocalBackend {
         };
         LocalModelLimits {
             context: Tokens::from(self.engine.context()),
+            context_wanted: Tokens::from(self.engine.size().context_wanted),
             overhead,
             unthinking_overhead: unthought,
             thinks: self.format.tags().is_some(),
@@ -141,7 +145,9 @@ impl LocalBackend {
 
     fn job(&self, call: &BackendCall) -> Result<GenerationJob, Failure> {
         let request = &call.request;
+        self.check_answers(request)?;
         tool_calls::check_syntax(request, self.settings.tool_syntax)?;
+        tool_calls::check_shown(request, self.format.shows_tools())?;
         let (prompt, phases) = match &call.part {
             GenerationPart::Whole { solution, .. } if let Some(prompt) = request.raw_prompt() => {
                 self.raw(&prompt, *solution)?
@@ -174,12 +180,23 @@ impl LocalBackend {
             priority,
             scope: self.cache_scope(request),
             sampling,
-            penalties: penalties::read(request)?,
+            penalties: penalties::read(request, self.engine.vocab())?,
             phases,
             eos: self.format.stop_tokens().iter().copied().take(ENDS_MAX).collect(),
             constraint: None,
             logprobs: request.logprobs,
         })
+    }
+
+    /// Refuses more answers at once than there is ever room for: another try would find no more.
+    fn check_answers(&self, request: &Request) -> Result<(), Failure> {
+        let most = self.engine.jobs_max();
+        if request.choices as usize <= most {
+            return Ok(());
+        }
+        let why =
+            format!("this model makes {most} answers at once at most, those that wait among them: lower n");
+        Err(Failure::incapable(UnsupportedFeature::Answers, why))
     }
 
     /// Whose prompts it shares the cache with: its account's, unless the operator shares it, and of these those alone that state
@@ -359,7 +376,11 @@ impl LocalStream {
     async fn next(&mut self) -> Option<Result<Piece, Failure>> {
         while self.pieces.is_empty() {
             match self.tokens.next().await? {
-                engine::GenerationEvent::PromptRead { reused } => {
+                engine::GenerationEvent::PromptRead { reused, alone } => {
+                    if !alone {
+                        // As of the other choices of a request: they wait until the first has read the prompt.
+                        self.timer.mark_queued();
+                    }
                     self.pieces.push_back(self.decoder.prompt_read(reused));
                 }
                 engine::GenerationEvent::Logprobs(told) => self.decoder.logprobs(told),
@@ -413,6 +434,8 @@ fn engine_failure(error: &EngineError, engine: &PooledEngine) -> Failure {
     match error {
         // The engine goes on: only this one generation went wrong.
         EngineError::SamplerMismatch => failure,
+        // It would go wrong again.
+        EngineError::NotANumber => failure.retry_elsewhere(),
         // The form that was asked for is too much.
         EngineError::Constraint(_) => Failure::new(Fault::Caller, error.to_string()),
         _ => restarting(failure, engine),

@@ -5,23 +5,24 @@ use std::sync::Arc;
 
 use serde_json::Value;
 
-use crate::{Failure, Fault};
-use stint_engine::TokenPenalties;
+use crate::Failure;
+use stint_engine::{BIASES_MAX, TokenPenalties};
 use stint_types::chat::Request;
 
 /// `OpenAI`'s own limits.
 const PENALTIES: RangeInclusive<f64> = -2.0..=2.0;
 const BIASES: RangeInclusive<f64> = -100.0..=100.0;
+const LOGIT_BIAS: &str = "logit_bias";
 /// Beyond these an answer is noise.
 const REPETITIONS: RangeInclusive<f64> = 0.1..=10.0;
 
-/// Penalties and biases; a member that is not there changes nothing.
-pub(super) fn read(request: &Request) -> Result<TokenPenalties, Failure> {
+/// Penalties and biases for a model with so many tokens; a member that is not there changes nothing.
+pub(super) fn read(request: &Request, vocab: u32) -> Result<TokenPenalties, Failure> {
     Ok(TokenPenalties {
         presence: number(request, "presence_penalty", &PENALTIES)?.unwrap_or(0.0),
         frequency: number(request, "frequency_penalty", &PENALTIES)?.unwrap_or(0.0),
         repetition: number(request, "repetition_penalty", &REPETITIONS)?.unwrap_or(1.0),
-        biases: biases(request)?,
+        biases: biases(request, vocab)?,
     })
 }
 
@@ -35,11 +36,15 @@ fn member<'r>(request: &'r Request, name: &str) -> Option<&'r Value> {
     (!value.is_null()).then_some(value)
 }
 
-fn number(request: &Request, name: &str, range: &RangeInclusive<f64>) -> Result<Option<f32>, Failure> {
+fn number(
+    request: &Request,
+    name: &'static str,
+    range: &RangeInclusive<f64>,
+) -> Result<Option<f32>, Failure> {
     let Some(value) = member(request, name) else { return Ok(None) };
     let number = within(value, range);
     let why = || format!("`{name}` must be a number from {} to {}", range.start(), range.end());
-    number.map(Some).ok_or_else(|| refusal(why()))
+    number.map(Some).ok_or_else(|| Failure::invalid_member(name, why()))
 }
 
 #[expect(clippy::cast_possible_truncation, reason = "logits are of f32")]
@@ -47,27 +52,32 @@ fn within(value: &Value, range: &RangeInclusive<f64>) -> Option<f32> {
     value.as_f64().filter(|number| range.contains(number)).map(|number| number as f32)
 }
 
-fn biases(request: &Request) -> Result<Arc<[(u32, f32)]>, Failure> {
-    let Some(value) = member(request, "logit_bias") else { return Ok([].into()) };
+fn biases(request: &Request, vocab: u32) -> Result<Arc<[(u32, f32)]>, Failure> {
+    let Some(value) = member(request, LOGIT_BIAS) else { return Ok([].into()) };
     let why = || {
-        let (least, most) = (BIASES.start(), BIASES.end());
-        refusal(format!(
-            "`logit_bias` must be an object of token ids, each with a number from {least} to {most}"
-        ))
+        let (least, most, last) = (BIASES.start(), BIASES.end(), vocab.saturating_sub(1));
+        let message = format!(
+            "`{LOGIT_BIAS}` must be an object of {BIASES_MAX} token ids at most, from 0 to {last}, each with a number from {least} to \
+             {most}"
+        );
+        Failure::invalid_member(LOGIT_BIAS, message)
     };
-    let bias = |(id, bias): (&String, &Value)| Some((id.parse().ok()?, within(bias, &BIASES)?));
-    let biases: Option<Vec<_>> = value.as_object().ok_or_else(why)?.iter().map(bias).collect();
+    let bias = |(id, bias): (&String, &Value)| {
+        let id = id.parse().ok().filter(|id| *id < vocab)?;
+        Some((id, within(bias, &BIASES)?))
+    };
+    let stated = value.as_object().filter(|biases| biases.len() <= BIASES_MAX).ok_or_else(why)?;
+    let biases: Option<Vec<_>> = stated.iter().map(bias).collect();
     Ok(biases.ok_or_else(why)?.into())
-}
-
-fn refusal(why: String) -> Failure {
-    Failure::new(Fault::Caller, why).unsent()
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::Fault;
     use serde_json::json;
+
+    const VOCAB: u32 = 2000;
 
     fn request(members: Value) -> Request {
         let Value::Object(extra) = members else { unreachable!("an object") };
@@ -85,7 +95,7 @@ mod tests {
             repetition: 1.25,
             biases: [(12, 2.5), (7, -100.0)].into(),
         };
-        let mut penalties = read(&request).unwrap();
+        let mut penalties = read(&request, VOCAB).unwrap();
         let mut biases = penalties.biases.to_vec();
         biases.sort_by_key(|(id, _)| std::cmp::Reverse(*id));
         penalties.biases = biases.into();
@@ -95,11 +105,12 @@ mod tests {
     #[test]
     fn what_is_not_there_changes_nothing() {
         let nothing = json!({ "presence_penalty": null, "logit_bias": {}, "user": "x" });
-        assert_eq!(read(&request(nothing)).unwrap(), TokenPenalties::default());
+        assert_eq!(read(&request(nothing), VOCAB).unwrap(), TokenPenalties::default());
     }
 
     #[test]
     fn what_cannot_be_read_is_refused_by_its_name() {
+        let many: serde_json::Map<_, _> = (0..1025).map(|id: u32| (id.to_string(), json!(1))).collect();
         for (members, name) in [
             (json!({ "presence_penalty": 3 }), "presence_penalty"),
             (json!({ "frequency_penalty": "much" }), "frequency_penalty"),
@@ -107,10 +118,12 @@ mod tests {
             (json!({ "logit_bias": { "seven": 1 } }), "logit_bias"),
             (json!({ "logit_bias": { "7": 101 } }), "logit_bias"),
             (json!({ "logit_bias": [7] }), "logit_bias"),
+            (json!({ "logit_bias": { "2000": 1 } }), "logit_bias"),
+            (json!({ "logit_bias": many }), "logit_bias"),
         ] {
-            let failure = read(&request(members)).unwrap_err();
+            let failure = read(&request(members), VOCAB).unwrap_err();
             assert!(failure.to_string().contains(name), "{failure}");
-            assert_eq!(failure.fault, Fault::Caller);
+            assert_eq!((failure.fault, failure.member), (Fault::Caller, Some(name)));
         }
     }
 }

@@ -43,6 +43,8 @@ impl Default for Settings {
 pub struct LocalModelLimits {
     /// Prompt and everything generated together.
     pub context: Tokens,
+    /// The same as far as the model and the engine's `context` go: the cache may hold less.
+    pub context_wanted: Tokens,
     /// What stands beside thought and answer at most.
     pub overhead: Tokens,
     /// The same where nothing is thought.

@@ -60,6 +60,7 @@ fn what_stands_beside_the_budgets_is_counted_in_the_model_s_own_tokens() {
     // The end of the text, and two tokens of the template that close an empty thought.
     let expected = LocalModelLimits {
         context: Tokens(512),
+        context_wanted: Tokens(512),
         overhead: Tokens(5),
         unthinking_overhead: Tokens(3),
         thinks: true,
@@ -209,6 +210,20 @@ async fn while_an_engine_is_started_again_another_model_may_be_asked_at_once() {
             tokio::time::sleep(Duration::from_millis(20)).await;
         }
     };
-    tokio::time::timeout(Duration::from_secs(10), back).await.expect("it is back within 10 s");
+    tokio::time::timeout(Duration::from_secs(60), back).await.expect("it is back");
     assert_eq!(read(&run(&local, whole(60, 20)).await).3, "132");
+}
+
+#[tokio::test]
+async fn choices_of_one_prompt_teach_the_time_of_reading_it_once() {
+    let local = local();
+    let long = "1+".repeat(60) + "1?";
+    // Both are taken in before the engine goes on.
+    local.engine.inject(InjectedFault::Hang(Duration::from_millis(300)));
+    let both = [0, 1].map(|_| local.generate(call(&long, whole(0, 4))));
+    for generation in futures_util::future::join_all(both).await {
+        let pieces: Vec<_> = generation.unwrap().collect().await;
+        assert!(matches!(pieces.last(), Some(Ok(Piece::End(_)))), "{pieces:?}");
+    }
+    assert_eq!(local.speed.prompts_measured(), 1);
 }

@@ -116,6 +116,7 @@ fn client_builder(settings: &BoundedSettings) -> legacy::Builder {
 mod tests {
     use std::net::SocketAddr;
     use std::sync::Arc;
+    use std::sync::atomic::{AtomicBool, Ordering};
 
     use futures_util::future::poll_fn;
     use rustls::crypto::aws_lc_rs;
@@ -148,32 +149,49 @@ mod tests {
         (listener, address)
     }
 
+    /// Whether the reader has read its part. Until then an upstream that is held up waits for a machine that stands still.
+    #[derive(Default)]
+    struct HasRead(AtomicBool);
+
+    impl HasRead {
+        /// The first of these that can be sent; nothing where none can for too long.
+        async fn until_held_up<T>(&self, mut sent: impl AsyncFnMut() -> T) -> Option<T> {
+            loop {
+                let sent = tokio::time::timeout(HELD_UP, sent()).await.ok();
+                if sent.is_some() || self.0.load(Ordering::Relaxed) {
+                    return sent;
+                }
+            }
+        }
+    }
+
     /// Answers one request without end; how many bytes of it were sent when it was held up.
-    async fn answer_without_end(mut socket: impl AsyncRead + AsyncWrite + Unpin) -> usize {
+    async fn answer_without_end(mut socket: impl AsyncRead + AsyncWrite + Unpin, reader: &HasRead) -> usize {
         assert!(socket.read(&mut [0; 4096]).await.unwrap() > 0);
         socket.write_all(HEAD).await.unwrap();
         let mut sent = 0;
-        while let Ok(written) = tokio::time::timeout(HELD_UP, socket.write(&[b'x'; 64 << 10])).await {
+        while let Some(written) = reader.until_held_up(async || socket.write(&[b'x'; 64 << 10]).await).await {
             sent += written.unwrap();
         }
         sent
     }
 
     /// The same over HTTP/2.
-    async fn stream_without_end(socket: impl AsyncRead + AsyncWrite + Unpin) -> usize {
+    async fn stream_without_end(socket: impl AsyncRead + AsyncWrite + Unpin, reader: &HasRead) -> usize {
         let mut connection = h2::server::handshake(socket).await.unwrap();
         let (_, mut respond) = connection.accept().await.unwrap().unwrap();
         let mut stream = respond.send_response(hyper::Response::new(()), false).unwrap();
         let sending = async {
             let mut sent = 0;
             stream.reserve_capacity(READ_SIZE);
-            while let Ok(room) = tokio::time::timeout(HELD_UP, poll_fn(|cx| stream.poll_capacity(cx))).await {
+            loop {
+                let room = reader.until_held_up(async || poll_fn(|cx| stream.poll_capacity(cx)).await).await;
+                let Some(room) = room else { return sent };
                 let room = room.unwrap().unwrap();
                 stream.send_data(vec![b'x'; room].into(), false).unwrap();
                 sent += room;
                 stream.reserve_capacity(READ_SIZE);
             }
-            sent
         };
         tokio::select! {
             sent = sending => sent,
@@ -182,13 +200,19 @@ mod tests {
     }
 
     /// Reads a part of an endless answer, and then nothing; how much more the upstream sent.
-    async fn read_ahead(client: &HttpClient, url: &str, upstream: impl Future<Output = usize>) -> usize {
+    async fn read_ahead(
+        client: &HttpClient,
+        url: &str,
+        reader: &HasRead,
+        upstream: impl Future<Output = usize>,
+    ) -> usize {
         let reading = async {
             let mut response = client.get(url.parse().unwrap()).await.unwrap();
             let mut read = 0;
             while read < READ {
                 read += response.chunk().await.unwrap().unwrap().len();
             }
+            reader.0.store(true, Ordering::Relaxed);
             (response, read)
         };
         let (sent, (_unread, read)) = tokio::join!(upstream, reading);
@@ -237,19 +261,22 @@ mod tests {
     async fn what_is_read_ahead_of_a_caller_who_takes_nothing_is_bounded() {
         let (listener, address) = listen();
         let url = format!("http://{address}/v1");
-        let upstream = async { answer_without_end(listener.accept().await.unwrap().0).await };
-        let ahead = read_ahead(&stream_client(&url), &url, upstream).await;
+        let reader = HasRead::default();
+        let upstream = async { answer_without_end(listener.accept().await.unwrap().0, &reader).await };
+        let ahead = read_ahead(&stream_client(&url), &url, &reader, upstream).await;
         assert!(ahead <= 256 << 10, "{ahead} bytes were taken ahead of their reader");
     }
 
     #[tokio::test]
     async fn it_is_bounded_over_tls_too() {
         let ((listener, address), (acceptor, config)) = (listen(), tls(b"http/1.1"));
+        let reader = HasRead::default();
         let upstream = async {
             let (socket, _) = listener.accept().await.unwrap();
-            answer_without_end(acceptor.accept(socket).await.unwrap()).await
+            answer_without_end(acceptor.accept(socket).await.unwrap(), &reader).await
         };
-        let ahead = read_ahead(&over_tls(config), &format!("https://{address}/v1"), upstream).await;
+        let url = format!("https://{address}/v1");
+        let ahead = read_ahead(&over_tls(config), &url, &reader, upstream).await;
         // The upstream's own buffer for TLS has 64 KiB of it.
         assert!(ahead <= (256 + 64) << 10, "{ahead} bytes were taken ahead of their reader");
     }
@@ -257,11 +284,13 @@ mod tests {
     #[tokio::test]
     async fn over_http2_each_stream_has_a_small_window() {
         let ((listener, address), (acceptor, config)) = (listen(), tls(b"h2"));
+        let reader = HasRead::default();
         let upstream = async {
             let (socket, _) = listener.accept().await.unwrap();
-            stream_without_end(acceptor.accept(socket).await.unwrap()).await
+            stream_without_end(acceptor.accept(socket).await.unwrap(), &reader).await
         };
-        let ahead = read_ahead(&over_tls(config), &format!("https://{address}/v1"), upstream).await;
+        let url = format!("https://{address}/v1");
+        let ahead = read_ahead(&over_tls(config), &url, &reader, upstream).await;
         assert!(ahead <= 24 << 10, "{ahead} bytes were taken ahead of their reader");
     }
 

@@ -227,7 +227,12 @@ fn check_context(terms: &ModelTerms, members: &MemberNames) -> Result<(), PlanRe
     if taken < context {
         return Ok(());
     }
-    Err(PlanRefusal::ContextExceeded { needed: taken + Tokens(1), context, member: members.prompt })
+    Err(PlanRefusal::ContextExceeded {
+        needed: taken + Tokens(1),
+        context,
+        limited_by: terms.model.context_limited_by,
+        member: members.prompt,
+    })
 }
 
 fn check_total(total: Option<Tokens>, overhead: Tokens, members: &MemberNames) -> Result<(), PlanRefusal> {

@@ -39,13 +39,16 @@ pub enum PlanRefusal {
     },
     /// The prompt leaves no room for an answer.
     #[error(
-        "prompt, hand-off and one token of answer take {needed} tokens, the context is {context}: shorten {member}"
+        "prompt, hand-off and one token of answer take {needed} tokens, the context is {context}{}: shorten {member}",
+        .limited_by.map(|what| format!(" ({what})")).unwrap_or_default()
     )]
     ContextExceeded {
         /// The least that the context would have to hold.
         needed: Tokens,
         /// What it holds.
         context: Tokens,
+        /// What keeps it below what the model itself could take, where something does.
+        limited_by: Option<&'static str>,
         /// What the caller calls what the model is to read.
         member: &'static str,
     },

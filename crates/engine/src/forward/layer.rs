@@ -1,10 +1,10 @@
 //! One layer: attention and the feed-forward network, each added to what came in.
 
 use crate::error::EngineError;
-use crate::gpu::Gpu;
+use crate::gpu::{Gpu, Plane};
 use crate::ops::{
-    ActivationRows, AttendTied, Attention, BLOCK, BoundAttention, BoundMatmul, Matmul, QuantiseRows, RmsNorm,
-    Rope, RopeTied, rows_for_teams, split_bytes, split_rows,
+    ActivationRows, AttendTied, Attention, BoundAttention, BoundMatmul, CacheLayout, Matmul, QuantiseRows,
+    RmsNorm, Rope, RopeTied, rows_for_teams, split_bytes, split_rows,
 };
 use crate::shape::ModelShape;
 use crate::weights::{WeightMatrix, vector};
@@ -25,12 +25,12 @@ pub(super) struct LayerKernels {
 
 impl LayerKernels {
     pub(super) fn new(gpu: &Gpu, shape: &ModelShape, capacity: &EngineCapacity) -> Self {
-        let (table, format) = (capacity.table_len(), capacity.kv_format);
+        let (table, layout) = (capacity.table_len(), CacheLayout::new(gpu, shape, capacity.kv_format));
         Self {
             matmul: Matmul::new(gpu),
             norm: RmsNorm::new(gpu, shape.hidden, shape.epsilon, false),
-            rope: Rope::new(gpu, shape, table, format),
-            attend: Attention::new(gpu, shape, table, format),
+            rope: Rope::new(gpu, shape, table, layout),
+            attend: Attention::new(gpu, shape, table, layout),
             quantise: QuantiseRows::new(gpu, shape.queries()),
             network: NetworkKernels::new(gpu, shape),
         }
@@ -53,6 +53,8 @@ pub(super) struct Activations {
     pub(super) h: wgpu::Buffer,
     pub(super) normed: ActivationRows,
     qkv: wgpu::Buffer,
+    /// The queries, where attention wants them apart.
+    queries: Option<Plane>,
     attended: ActivationRows,
     /// What attention makes of the splits of long rows.
     shares: wgpu::Buffer,
@@ -61,9 +63,10 @@ pub(super) struct Activations {
 
 /// Whether a device can bind what so many rows of a step compute in, and reach each.
 pub(crate) fn rows_fit(gpu: &Gpu, shape: &ModelShape, rows: u32) -> bool {
-    let widest = u64::from(rows) * widest(shape).max(u64::from(shape.qkv())) * 4;
+    let widest = widest(shape).max(u64::from(shape.qkv()));
     let places = u64::from(rows) * u64::from(shape.networks());
-    widest <= gpu.binding_max && places <= 65_535
+    let planes = u64::from(shape.hidden.max(shape.queries()).max(shape.feed_forward).div_ceil(4));
+    u64::from(rows) * widest * 4 <= gpu.binding_max && places <= 65_535 && gpu.holds_grid(planes, places)
 }
 
 impl Activations {
@@ -77,10 +80,12 @@ impl Activations {
         if split_rows(shape, gpu.binding_max) == 0 {
             return Err(EngineError::Model("its attention needs more room than this device can bind".into()));
         }
+        let layout = CacheLayout::new(gpu, shape, extent.kv_format);
         Ok(Self {
             h: gpu.buffer("h", bytes(shape.hidden)),
             normed: ActivationRows::new(gpu, "normed", extent.rows, shape.hidden),
             qkv: gpu.buffer("qkv", bytes(shape.qkv())),
+            queries: layout.queries(gpu, extent.rows, shape.queries()),
             attended: ActivationRows::new(gpu, "attended", extent.rows, shape.queries()),
             shares: gpu.buffer("shares", split_bytes(shape, extent.rows, gpu.binding_max)),
             network: NetworkActivations::new(gpu, shape, extent.rows),
@@ -178,20 +183,22 @@ fn bind_attention(
     index: u32,
 ) -> Result<(wgpu::BindGroup, BoundAttention), EngineError> {
     let &LoadContext { gpu, shape, state, rotations, capacity: extent, .. } = place;
-    let numbers = u64::from(extent.blocks * BLOCK) * u64::from(shape.kv_heads * shape.head_dim);
-    let cache = extent.kv_format.bytes(numbers);
-    let (keys, values) = (gpu.buffer("keys", cache), gpu.buffer("values", cache));
+    let layout = CacheLayout::new(gpu, shape, extent.kv_format);
+    let [keys, values] = ["keys", "values"].map(|label| layout.plane(gpu, label, extent.blocks));
+    let queries = activations.queries.as_ref();
     let rope = RopeTied {
         qkv: &activations.qkv,
         adjustments: &gpu.buffer_with("adjustments", &adjustments(place, index)?),
         rotations,
         rows: &state.rows,
         blocks: &state.tables,
+        queries,
         keys: &keys,
         values: &values,
     };
     let attend = AttendTied {
         qkv: &activations.qkv,
+        queries,
         keys: &keys,
         values: &values,
         rows: &state.rows,

@@ -3,7 +3,7 @@
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, OnceLock};
 
-use super::{DeviceCounts, DispatchTimes, Gpu, PlaneUnit, WeightPlane};
+use super::{DeviceCounts, DispatchTimes, Gpu, PlaneUnit};
 
 /// What a kernel does with one of its buffers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -12,6 +12,8 @@ pub(crate) enum BufferAccess {
     Write,
     /// Reads it, and it is a texture of such units.
     ReadTexture(PlaneUnit),
+    /// Writes it, and it is a texture of vectors.
+    WriteTexture,
 }
 
 /// What a kernel is made of. Its WGSL has one entry point, `main`, and its bindings in group 0.
@@ -71,21 +73,11 @@ impl Kernel {
         self.bind_resources(gpu, buffers.iter().map(|buffer| buffer.as_entire_binding()))
     }
 
-    /// The same, with the planes of weights before the buffers.
-    pub(crate) fn bind_weights<'a>(
+    /// The same, where some are planes.
+    pub(crate) fn bind_resources<'a>(
         &self,
         gpu: &Gpu,
-        planes: [&'a WeightPlane; 2],
-        buffers: &[&'a wgpu::Buffer],
-    ) -> wgpu::BindGroup {
-        let buffers = buffers.iter().map(|buffer| buffer.as_entire_binding());
-        self.bind_resources(gpu, planes.into_iter().map(WeightPlane::binding).chain(buffers))
-    }
-
-    fn bind_resources<'a>(
-        &self,
-        gpu: &Gpu,
-        resources: impl Iterator<Item = wgpu::BindingResource<'a>>,
+        resources: impl IntoIterator<Item = wgpu::BindingResource<'a>>,
     ) -> wgpu::BindGroup {
         let entries: Vec<_> = (0u32..)
             .zip(resources)
@@ -125,14 +117,16 @@ fn entry(binding: u32, access: BufferAccess) -> wgpu::BindGroupLayoutEntry {
         has_dynamic_offset: false,
         min_binding_size: None,
     };
+    let texture = |access, unit: PlaneUnit| wgpu::BindingType::StorageTexture {
+        access,
+        format: unit.format(),
+        view_dimension: wgpu::TextureViewDimension::D2,
+    };
     let ty = match access {
         BufferAccess::Read => buffer(true),
         BufferAccess::Write => buffer(false),
-        BufferAccess::ReadTexture(unit) => wgpu::BindingType::StorageTexture {
-            access: wgpu::StorageTextureAccess::ReadOnly,
-            format: unit.format(),
-            view_dimension: wgpu::TextureViewDimension::D2,
-        },
+        BufferAccess::ReadTexture(unit) => texture(wgpu::StorageTextureAccess::ReadOnly, unit),
+        BufferAccess::WriteTexture => texture(wgpu::StorageTextureAccess::WriteOnly, PlaneUnit::Vector),
     };
     wgpu::BindGroupLayoutEntry { binding, visibility: wgpu::ShaderStages::COMPUTE, ty, count: None }
 }

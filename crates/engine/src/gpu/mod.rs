@@ -4,8 +4,8 @@ mod adapter;
 mod device_info;
 mod device_mode;
 mod kernel;
+mod plane;
 mod profile;
-mod weight_plane;
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
@@ -17,8 +17,8 @@ pub(crate) use device_mode::{ActivationFormat, DeviceMode, ReductionStrategy};
 pub(crate) use kernel::submit;
 pub(crate) use kernel::{BufferAccess, Kernel, KernelSource};
 
+pub(crate) use plane::{Plane, PlaneStorage, PlaneUnit, TEXTURE_ROW};
 pub(crate) use profile::DispatchTimes;
-pub(crate) use weight_plane::{PlaneUnit, TEXTURE_ROW, WeightPlane, WeightStorage};
 
 use super::error::EngineError;
 
@@ -33,7 +33,7 @@ pub(crate) struct Gpu {
     /// The most bytes that one binding may span.
     pub(crate) binding_max: u64,
     /// The most texels that a texture may have in a row, and in a column.
-    texture_side_max: u32,
+    pub(crate) texture_side_max: u32,
     /// The largest subgroup that the device may choose for a kernel.
     pub(crate) subgroup_max: u32,
     pub(crate) mode: DeviceMode,
@@ -227,7 +227,7 @@ fn record_faults(device: &wgpu::Device, fault: &Arc<Mutex<Option<EngineError>>>)
 #[cfg(test)]
 impl Gpu {
     /// The same device, told to be of another kind than its own, and whether to check.
-    fn altered(&self, mode: DeviceMode, checks: bool) -> Gpu {
+    pub(crate) fn altered(&self, mode: DeviceMode, checks: bool) -> Gpu {
         let (device, queue, info) = (self.device.clone(), self.queue.clone(), self.info.clone());
         let (fault, counts, times) =
             (Arc::clone(&self.fault), Arc::clone(&self.counts), Arc::clone(&self.times));
@@ -249,7 +249,7 @@ pub(crate) fn shared_binding(most: u64) -> Gpu {
     Gpu { binding_max: most, ..gpu.altered(gpu.mode, gpu.checks) }
 }
 
-/// The tests' device, as a software driver is whose textures are too small for weights.
+/// The tests' device, as a software driver is whose textures are too small for planes.
 #[cfg(test)]
 pub(crate) fn shared_small_textures() -> Gpu {
     let gpu = shared();

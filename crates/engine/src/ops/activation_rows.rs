@@ -1,13 +1,15 @@
 //! Rows of activations: as floats, and where a device multiplies bytes as bytes too.
 
-use crate::gpu::{ActivationFormat, BufferAccess, Gpu, Kernel, KernelSource, WORKGROUP};
+use crate::gpu::{
+    ActivationFormat, BufferAccess, Gpu, Kernel, KernelSource, Plane, PlaneStorage, PlaneUnit, WORKGROUP,
+};
 
 /// Numbers that have a scale in common.
 pub(crate) const INT8_BLOCK: u32 = 32;
 
 /// Rows of activations on the device.
 pub(crate) struct ActivationRows {
-    pub(crate) floats: wgpu::Buffer,
+    pub(crate) floats: Plane,
     /// The same rows in bytes, where the device multiplies those and they are of whole blocks.
     pub(crate) int8: Option<Int8Rows>,
 }
@@ -36,20 +38,65 @@ impl ActivationRows {
             numbers: gpu.buffer(label, numbers),
             scales: gpu.buffer(label, numbers / u64::from(INT8_BLOCK) * 8),
         });
-        Self { floats: gpu.buffer(label, numbers * 4), int8 }
+        Self { floats: float_rows(gpu, label, rows, columns), int8 }
     }
 
     /// What a kernel writes that makes such rows.
-    pub(super) fn written(&self) -> Vec<&wgpu::Buffer> {
+    pub(super) fn written(&self) -> impl Iterator<Item = wgpu::BindingResource<'_>> {
         let int8 = self.int8.iter().flat_map(|rows| [&rows.numbers, &rows.scales]);
-        std::iter::once(&self.floats).chain(int8).collect()
+        std::iter::once(self.floats.binding()).chain(int8.map(wgpu::Buffer::as_entire_binding))
     }
 }
 
+/// Room for so many rows of floats.
+pub(super) fn float_rows(gpu: &Gpu, label: &str, rows: u32, columns: u32) -> Plane {
+    Plane::grid(gpu, label, gpu.plane_storage(), columns.div_ceil(4), rows)
+}
+
 /// A kernel that makes rows writes floats, and bytes as well where there are such.
-pub(super) fn writes(int8: bool) -> &'static [BufferAccess] {
-    use BufferAccess::Write;
-    if int8 { &[Write, Write, Write] } else { &[Write] }
+pub(super) fn writes(gpu: &Gpu, int8: bool) -> Vec<BufferAccess> {
+    use BufferAccess::{Write, WriteTexture};
+    match gpu.plane_storage() {
+        PlaneStorage::Buffers if int8 => vec![Write; 3],
+        PlaneStorage::Buffers => vec![Write],
+        PlaneStorage::Textures => vec![WriteTexture],
+    }
+}
+
+/// The part of a shader that writes rows of floats: `write_four(row, n, width, numbers)`, the n-th of `width` fours.
+pub(super) fn floats_writer(gpu: &Gpu, binding: u32) -> String {
+    match gpu.plane_storage() {
+        PlaneStorage::Buffers => format!(
+            "@group(0) @binding({binding}) var<storage, read_write> y: array<vec4<f32>>;\n{}",
+            include_str!("rows/write_buffer.wgsl")
+        ),
+        PlaneStorage::Textures => format!(
+            "@group(0) @binding({binding}) var y: texture_storage_2d<rgba32uint, write>;\n{}",
+            include_str!("rows/write_texture.wgsl")
+        ),
+    }
+}
+
+/// How a kernel reads rows of floats.
+pub(super) fn reads_floats(gpu: &Gpu) -> BufferAccess {
+    match gpu.plane_storage() {
+        PlaneStorage::Buffers => BufferAccess::Read,
+        PlaneStorage::Textures => BufferAccess::ReadTexture(PlaneUnit::Vector),
+    }
+}
+
+/// The part of a shader that does: `read_four(row, n, width)`.
+pub(super) fn floats_reader(gpu: &Gpu, binding: u32) -> String {
+    match gpu.plane_storage() {
+        PlaneStorage::Buffers => format!(
+            "@group(0) @binding({binding}) var<storage, read> x: array<vec4<f32>>;\n{}",
+            include_str!("rows/read_buffer.wgsl")
+        ),
+        PlaneStorage::Textures => format!(
+            "@group(0) @binding({binding}) var x: texture_storage_2d<rgba32uint, read>;\n{}",
+            include_str!("rows/read_texture.wgsl")
+        ),
+    }
 }
 
 /// Makes bytes of rows that were made as floats.
@@ -75,7 +122,9 @@ impl QuantiseRows {
     /// Nothing where there is nothing to do.
     pub(crate) fn bind(&self, gpu: &Gpu, rows: &ActivationRows) -> Option<wgpu::BindGroup> {
         let int8 = rows.int8.as_ref()?;
-        Some(self.kernel.as_ref()?.bind(gpu, &[&rows.floats, &int8.numbers, &int8.scales]))
+        let bytes = [&int8.numbers, &int8.scales].map(wgpu::Buffer::as_entire_binding);
+        let resources = std::iter::once(rows.floats.binding()).chain(bytes);
+        Some(self.kernel.as_ref()?.bind_resources(gpu, resources))
     }
 
     pub(crate) fn run(&self, pass: &mut wgpu::ComputePass<'_>, bound: Option<&wgpu::BindGroup>, rows: u32) {

@@ -1,10 +1,11 @@
 //! Attention of each row over its own sequence's cached keys and values, heads that share theirs together, long rows in splits.
 
-use crate::gpu::{BufferAccess, Gpu, Kernel, KernelSource, ReductionStrategy};
-use crate::kv_format::KvFormat;
+use crate::gpu::{BufferAccess, Gpu, Kernel, KernelSource, Plane, PlaneStorage};
 use crate::shape::ModelShape;
 
 use super::BLOCK;
+use super::activation_rows::{floats_writer, writes};
+use super::cache::CacheLayout;
 use super::combine::{CombineSplits, share_bytes, splits_max};
 
 pub(crate) struct Attention {
@@ -25,11 +26,13 @@ const SPLIT_ROWS: u32 = 32;
 /// The buffers that one layer's run touches.
 pub(crate) struct AttentionBuffers<'a> {
     pub(crate) qkv: &'a wgpu::Buffer,
-    pub(crate) keys: &'a wgpu::Buffer,
-    pub(crate) values: &'a wgpu::Buffer,
+    /// The queries, where they lie apart.
+    pub(crate) queries: Option<&'a Plane>,
+    pub(crate) keys: &'a Plane,
+    pub(crate) values: &'a Plane,
     pub(crate) rows: &'a wgpu::Buffer,
     pub(crate) blocks: &'a wgpu::Buffer,
-    pub(crate) y: &'a wgpu::Buffer,
+    pub(crate) y: &'a Plane,
     /// Room for splits, of [`split_bytes`].
     pub(crate) shares: &'a wgpu::Buffer,
 }
@@ -53,7 +56,7 @@ pub(crate) fn split_rows(shape: &ModelShape, binding_max: u64) -> u32 {
 
 impl Attention {
     /// `blocks` is the length of a slot's table.
-    pub(crate) fn new(gpu: &Gpu, shape: &ModelShape, blocks: u32, format: KvFormat) -> Self {
+    pub(crate) fn new(gpu: &Gpu, shape: &ModelShape, blocks: u32, layout: CacheLayout) -> Self {
         let sharing = shape.heads / shape.kv_heads;
         // Equal shares, as far as that goes.
         let teams = sharing.div_ceil(TOGETHER_MAX);
@@ -66,13 +69,15 @@ impl Attention {
             ("TOGETHER", f64::from(sharing.div_ceil(teams))),
             ("TEAMS", f64::from(sharing.div_ceil(sharing.div_ceil(teams)))),
         ];
-        let (label, wgsl) = match gpu.mode.reduction() {
-            ReductionStrategy::Cooperative => ("attend", include_str!("attend.wgsl")),
-            ReductionStrategy::PerLane => ("attend by lanes", include_str!("attend_lanes.wgsl")),
+        let (label, own) = match layout.storage {
+            PlaneStorage::Buffers => ("attend", include_str!("attend.wgsl")),
+            PlaneStorage::Textures => ("attend by lanes", include_str!("attend_lanes.wgsl")),
         };
         use BufferAccess::{Read, Write};
-        let bindings = &[Read, Read, Read, Read, Read, Write, Write];
-        let wgsl = format.shader(&[include_str!("splits.wgsl"), include_str!("attend_buffers.wgsl"), wgsl]);
+        let bindings = &[&[layout.reads(); 3][..], &[Read; 2], &writes(gpu, false), &[Write]].concat();
+        let writer = floats_writer(gpu, 5);
+        let parts = [include_str!("splits.wgsl"), include_str!("attend_buffers.wgsl"), &writer, own];
+        let wgsl = layout.shader(&parts);
         let source = KernelSource { label, wgsl: &wgsl, constants: &constants, bindings, immediates: 2 };
         let groups = shape.kv_heads * sharing.div_ceil(sharing.div_ceil(teams));
         let (kernel, combine) = (Kernel::new(gpu, &source), CombineSplits::new(gpu, shape));
@@ -80,9 +85,18 @@ impl Attention {
     }
 
     pub(crate) fn bind(&self, gpu: &Gpu, tied: &AttentionBuffers<'_>) -> BoundAttention {
-        let AttentionBuffers { qkv, keys, values, rows, blocks, y, shares } = tied;
+        let AttentionBuffers { qkv, queries, keys, values, rows, blocks, y, shares } = tied;
+        let resources = [
+            queries.map_or(qkv.as_entire_binding(), Plane::binding),
+            keys.binding(),
+            values.binding(),
+            rows.as_entire_binding(),
+            blocks.as_entire_binding(),
+            y.binding(),
+            shares.as_entire_binding(),
+        ];
         BoundAttention {
-            attend: self.kernel.bind(gpu, &[qkv, keys, values, rows, blocks, y, shares]),
+            attend: self.kernel.bind_resources(gpu, resources),
             combine: self.combine.bind(gpu, shares, rows, y),
         }
     }
@@ -139,7 +153,10 @@ mod tests {
     use super::testing::shape;
     use super::*;
     use crate::gpu::{in_every_grain, shared_binding, submit};
-    use crate::ops::testing::{cached, close, numbers, part_values, transpose_keys};
+    use crate::kv_format::KvFormat;
+    use crate::ops::activation_rows::float_rows;
+    use crate::ops::cache::CachePart;
+    use crate::ops::testing::{close, numbers};
 
     /// The obvious softmax over one slot's positions.
     fn reference(shape: &ModelShape, q: &[f32], keys: &[f32], values: &[f32], cells: &[usize]) -> Vec<f64> {
@@ -177,17 +194,24 @@ mod tests {
         let cache = 2 * table * BLOCK * kv_heads * head_dim;
         let count = u32::try_from(rows.len()).unwrap();
         let x: Vec<f32> = numbers(1, count * shape.qkv()).iter().map(|v| v * 4.0).collect();
-        let (keys, key_bytes) = cached(format, &numbers(2, cache), |keys| transpose_keys(keys, head_dim));
-        let (values, value_bytes) =
-            cached(format, &numbers(3, cache), |values| part_values(values, head_dim));
-        let y = gpu.buffer("y", u64::from(count * shape.queries()) * 4);
-        let attend = Attention::new(gpu, shape, table, format);
+        let layout = CacheLayout::new(gpu, shape, format);
+        let filled = |part, seed| layout.filled(gpu, part, 2 * table, &numbers(seed, cache));
+        let ((key_plane, keys), (value_plane, values)) =
+            (filled(CachePart::Keys, 2), filled(CachePart::Values, 3));
+        let queries = layout.queries(gpu, count, shape.queries());
+        if let Some(plane) = &queries {
+            let own = x.chunks(shape.qkv() as usize).map(|row| &row[..shape.queries() as usize]);
+            plane.fill(gpu, bytemuck::cast_slice(&own.collect::<Vec<_>>().concat()));
+        }
+        let y = float_rows(gpu, "y", count, shape.queries());
+        let attend = Attention::new(gpu, shape, table, layout);
         let bound = attend.bind(
             gpu,
             &AttentionBuffers {
                 qkv: &gpu.buffer_with("qkv", &x),
-                keys: &gpu.buffer_with("k", &key_bytes),
-                values: &gpu.buffer_with("v", &value_bytes),
+                queries: queries.as_ref(),
+                keys: &key_plane,
+                values: &value_plane,
                 rows: &gpu.buffer_with("rows", rows),
                 blocks: &gpu.buffer_with("blocks", &tables),
                 y: &y,
@@ -195,7 +219,7 @@ mod tests {
             },
         );
         submit(gpu, |pass| attend.run(pass, &bound, count, longest));
-        let got: Vec<f32> = gpu.read(&y, (count * shape.queries()) as usize).unwrap();
+        let got: Vec<f32> = y.read(gpu, (count * shape.queries()) as usize);
         let size = head_dim as usize;
         for (row, [_, slot, position, _]) in rows.iter().enumerate() {
             for head in 0..heads {

@@ -3,6 +3,9 @@
 // read lies together. Sums: a thread owns four numbers of the heads for every TILE / HEAD_DIM * 4-th position, and the threads'
 // shares are added up at the end. The cache was last touched a step ago, so each read takes long: several are under way at once,
 // and none waits for another. A row of one split is done here; the others' shares are combined by another kernel.
+@group(0) @binding(0) var<storage, read> qkv: array<vec4<f32>>;
+@group(0) @binding(1) var<storage, read> keys: array<Four>;
+@group(0) @binding(2) var<storage, read> values: array<Four>;
 const THREADS = TILE;
 const AHEAD = 8u;  // reads under way
 var<workgroup> query: array<vec4<f32>, 256>;   // of each head in turn, 64 at most
@@ -117,7 +120,7 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index
     if (thread < fours && head + h < sharing) {
       for (var t = 1u; t < teams; t++) { sum += parts[t * fours + thread]; }
       if (split_count(length) == 1u) {
-        y[(row * HEADS + whole) * fours + thread] = sum / total[h];
+        write_four(row, whole * fours + thread, HEADS * fours, sum / total[h]);
       } else {
         let share = ((group.y * SPLITS + split) * HEADS + whole) * (fours + 1u);
         shares[share + thread] = sum;

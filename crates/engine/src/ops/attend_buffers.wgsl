@@ -8,10 +8,6 @@ override BLOCK: u32;     // 16
 override BLOCKS: u32;    // blocks in a slot's table
 override TOGETHER: u32;  // heads that a workgroup does, 4 at most
 override TEAMS: u32;     // workgroups that do the heads of one key
-@group(0) @binding(0) var<storage, read> qkv: array<vec4<f32>>;
-@group(0) @binding(1) var<storage, read> keys: array<Four>;
-@group(0) @binding(2) var<storage, read> values: array<Four>;
 @group(0) @binding(3) var<storage, read> rows: array<vec4<u32>>;  // token, slot, position
 @group(0) @binding(4) var<storage, read> blocks: array<u32>;
-@group(0) @binding(5) var<storage, read_write> y: array<vec4<f32>>;
 @group(0) @binding(6) var<storage, read_write> shares: array<vec4<f32>>;

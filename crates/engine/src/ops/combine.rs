@@ -1,7 +1,9 @@
 //! Combines what attention made of the splits of a row.
 
-use crate::gpu::{BufferAccess, Gpu, Kernel, KernelSource};
+use crate::gpu::{BufferAccess, Gpu, Kernel, KernelSource, Plane};
 use crate::shape::ModelShape;
+
+use super::activation_rows::{floats_writer, writes};
 
 /// Positions in a tile, as `splits.wgsl` has them.
 const TILE: u32 = 256;
@@ -27,9 +29,9 @@ pub(crate) struct CombineSplits {
 impl CombineSplits {
     pub(crate) fn new(gpu: &Gpu, shape: &ModelShape) -> Self {
         let constants = [("HEADS", f64::from(shape.heads)), ("HEAD_DIM", f64::from(shape.head_dim))];
-        use BufferAccess::{Read, Write};
-        let wgsl = [include_str!("splits.wgsl"), include_str!("combine.wgsl")].join("\n");
-        let bindings = &[Read, Read, Write];
+        let wgsl =
+            [include_str!("splits.wgsl"), &floats_writer(gpu, 2), include_str!("combine.wgsl")].join("\n");
+        let bindings = &[&[BufferAccess::Read; 2][..], &writes(gpu, false)].concat();
         let source =
             KernelSource { label: "combine", wgsl: &wgsl, constants: &constants, bindings, immediates: 2 };
         Self { kernel: Kernel::new(gpu, &source), groups: (shape.queries() / 4).div_ceil(64) }
@@ -40,9 +42,10 @@ impl CombineSplits {
         gpu: &Gpu,
         shares: &wgpu::Buffer,
         rows: &wgpu::Buffer,
-        y: &wgpu::Buffer,
+        y: &Plane,
     ) -> wgpu::BindGroup {
-        self.kernel.bind(gpu, &[shares, rows, y])
+        let read = [shares, rows].map(wgpu::Buffer::as_entire_binding);
+        self.kernel.bind_resources(gpu, read.into_iter().chain([y.binding()]))
     }
 
     /// Of `rows` rows, so many from `first` on.
@@ -62,6 +65,7 @@ impl CombineSplits {
 mod tests {
     use super::*;
     use crate::gpu::{in_every_grain, submit};
+    use crate::ops::activation_rows::float_rows;
     use crate::ops::attend::testing::shape;
     use crate::ops::testing::{close, numbers};
 
@@ -94,12 +98,13 @@ mod tests {
                 share[head_dim as usize + 1] += 2.0;
             }
             let before = numbers(6, count * shape.queries());
-            let y = gpu.buffer_with("y", &before);
+            let y = float_rows(gpu, "y", count, shape.queries());
+            y.fill(gpu, bytemuck::cast_slice(&before));
             let combine = CombineSplits::new(gpu, &shape);
             let bound =
                 combine.bind(gpu, &gpu.buffer_with("shares", &shares), &gpu.buffer_with("rows", &rows), &y);
             submit(gpu, |pass| combine.run(pass, &bound, count, first, done));
-            let got: Vec<f32> = gpu.read(&y, before.len()).unwrap();
+            let got: Vec<f32> = y.read(gpu, before.len());
             let size = head_dim as usize;
             for (at, position) in positions.iter().enumerate() {
                 for head in 0..heads as usize {

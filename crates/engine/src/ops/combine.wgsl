@@ -6,7 +6,6 @@ override HEADS: u32;
 override HEAD_DIM: u32;
 @group(0) @binding(0) var<storage, read> shares: array<vec4<f32>>;  // sums, then peak and total
 @group(0) @binding(1) var<storage, read> rows: array<vec4<u32>>;    // token, slot, position
-@group(0) @binding(2) var<storage, read_write> y: array<vec4<f32>>;
 
 @compute @workgroup_size(64)
 fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index) thread: u32) {
@@ -28,5 +27,5 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index
     total += shares[at + fours].y * weight;
     sum += shares[at + own % fours] * weight;
   }
-  y[row * HEADS * fours + own] = sum / total;
+  write_four(row, own, HEADS * fours, sum / total);
 }

@@ -1,6 +1,6 @@
 //! The embeddings of a batch's tokens, gathered from the table; the table may lie in several parts.
 
-use crate::gpu::{BufferAccess, Gpu, Kernel, KernelSource, WORKGROUP};
+use crate::gpu::{BufferAccess, Gpu, Kernel, KernelSource, Plane, WORKGROUP};
 use crate::weights::{MatrixPart, WeightMatrix, interleaved_rows, weight_storage};
 
 use super::formats::{plane_access, shader};
@@ -33,7 +33,9 @@ impl Embed {
     ) -> Self {
         let calls = table.parts.iter().map(|part| {
             let kernel = kernel(gpu, part, table.columns);
-            let group = kernel.bind_weights(gpu, part.planes(), &[rows, slots, h]);
+            let buffers = [rows, slots, h].map(wgpu::Buffer::as_entire_binding);
+            let planes = part.planes().map(Plane::binding).into_iter();
+            let group = kernel.bind_resources(gpu, planes.chain(buffers));
             EmbedDispatch { kernel, bind_group: group, first: part.first, ids: part.rows }
         });
         Self { dispatches: calls.collect(), columns: table.columns }

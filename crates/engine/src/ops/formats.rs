@@ -1,27 +1,27 @@
 //! How each format of weights is read on the device: the part of a shader that differs between them.
 
-use crate::gpu::{BufferAccess, PlaneUnit, TEXTURE_ROW, WeightStorage};
+use crate::gpu::{BufferAccess, PlaneStorage, PlaneUnit, TEXTURE_ROW};
 use crate::weights::has_blocks;
 use stint_gguf::TensorType;
 
 /// A shader that reads weights, made of where they lie, what all formats share, the format's own part, and the rest.
-pub(super) fn shader(storage: WeightStorage, kind: TensorType, rest: &str) -> String {
+pub(super) fn shader(storage: PlaneStorage, kind: TensorType, rest: &str) -> String {
     let blocks = if has_blocks(kind) { include_str!("formats/blocks.wgsl") } else { "" };
     [&planes(storage), include_str!("formats/common.wgsl"), own(kind), blocks, rest].join("\n")
 }
 
 /// The first bindings of such a shader: numbers, and what stands beside them.
-pub(super) fn plane_access(storage: WeightStorage) -> [BufferAccess; 2] {
+pub(super) fn plane_access(storage: PlaneStorage) -> [BufferAccess; 2] {
     match storage {
-        WeightStorage::Buffers => [BufferAccess::Read; 2],
-        WeightStorage::Textures => [PlaneUnit::Vector, PlaneUnit::Word].map(BufferAccess::ReadTexture),
+        PlaneStorage::Buffers => [BufferAccess::Read; 2],
+        PlaneStorage::Textures => [PlaneUnit::Vector, PlaneUnit::Word].map(BufferAccess::ReadTexture),
     }
 }
 
-fn planes(storage: WeightStorage) -> String {
+fn planes(storage: PlaneStorage) -> String {
     match storage {
-        WeightStorage::Buffers => include_str!("formats/buffers.wgsl").to_owned(),
-        WeightStorage::Textures => {
+        PlaneStorage::Buffers => include_str!("formats/buffers.wgsl").to_owned(),
+        PlaneStorage::Textures => {
             format!("const TEXTURE_ROW = {TEXTURE_ROW}u;\n{}", include_str!("formats/textures.wgsl"))
         }
     }

@@ -2,7 +2,7 @@
 
 use crate::gpu::{BufferAccess, Gpu, Kernel, KernelSource, WORKGROUP};
 
-use super::activation_rows::{ActivationRows, INT8_BLOCK, has_int8, writes};
+use super::activation_rows::{ActivationRows, INT8_BLOCK, floats_writer, has_int8, writes};
 
 pub(crate) struct SwiGlu {
     kernel: Kernel,
@@ -14,22 +14,22 @@ impl SwiGlu {
     pub(crate) fn new(gpu: &Gpu, columns: u32) -> Self {
         let int8 = has_int8(gpu, columns);
         let (wgsl, numbers) = if int8 {
-            (&*[include_str!("quantise.wgsl"), include_str!("gate_int8.wgsl")].join("\n"), INT8_BLOCK)
+            ([include_str!("quantise.wgsl"), include_str!("gate_int8.wgsl")].join("\n"), INT8_BLOCK)
         } else {
-            (include_str!("gate.wgsl"), 4)
+            ([&floats_writer(gpu, 1), include_str!("gate.wgsl")].join("\n"), 4)
         };
         let source = KernelSource {
             label: "gate",
-            wgsl,
+            wgsl: &wgsl,
             constants: &[("COLUMNS", f64::from(columns))],
-            bindings: &[&[BufferAccess::Read], writes(int8)].concat(),
+            bindings: &[&[BufferAccess::Read][..], &writes(gpu, int8)].concat(),
             immediates: 1,
         };
         Self { kernel: Kernel::new(gpu, &source), threads: columns / numbers }
     }
 
     pub(crate) fn bind(&self, gpu: &Gpu, x: &wgpu::Buffer, y: &ActivationRows) -> wgpu::BindGroup {
-        self.kernel.bind(gpu, &[&[x][..], &y.written()].concat())
+        self.kernel.bind_resources(gpu, std::iter::once(x.as_entire_binding()).chain(y.written()))
     }
 
     pub(crate) fn run(&self, pass: &mut wgpu::ComputePass<'_>, bound: &wgpu::BindGroup, rows: u32) {
@@ -62,7 +62,7 @@ mod tests {
                 let gate = SwiGlu::new(gpu, columns);
                 let bound = gate.bind(gpu, &gpu.buffer_with("x", &x), &y);
                 submit(gpu, |pass| gate.run(pass, &bound, rows));
-                let got: Vec<f32> = gpu.read(&y.floats, (rows * columns) as usize).unwrap();
+                let got: Vec<f32> = y.floats.read(gpu, (rows * columns) as usize);
                 close(&got, &expected, 2e-6);
                 if let Some(bytes) = read_int8(gpu, &y, rows, columns) {
                     close_in_bytes(&bytes, &got);

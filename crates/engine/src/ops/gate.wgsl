@@ -3,7 +3,6 @@ struct Immediates { rows: u32 }
 var<immediate> i: Immediates;
 override COLUMNS: u32;
 @group(0) @binding(0) var<storage, read> x: array<vec4<f32>>;
-@group(0) @binding(1) var<storage, read_write> y: array<vec4<f32>>;
 
 @compute @workgroup_size(64)
 fn main(@builtin(global_invocation_id) at: vec3<u32>) {
@@ -13,5 +12,5 @@ fn main(@builtin(global_invocation_id) at: vec3<u32>) {
   if (four >= fours || row >= i.rows) { return; }
   let gate = x[row * 2u * fours + four];
   let up = x[row * 2u * fours + fours + four];
-  y[row * fours + four] = gate / (1.0 + exp(-gate)) * up;
+  write_four(row, four, fours, gate / (1.0 + exp(-gate)) * up);
 }

@@ -4,7 +4,7 @@
 use std::cell::OnceCell;
 use std::sync::Arc;
 
-use crate::gpu::{ActivationFormat, Gpu};
+use crate::gpu::{ActivationFormat, Gpu, Plane};
 use crate::weights::{MatrixPart, WeightMatrix};
 use stint_gguf::TensorType;
 
@@ -45,12 +45,14 @@ pub(super) fn bind_weights(
     more: &[&wgpu::Buffer],
 ) -> wgpu::BindGroup {
     let (input, scales) = match (&x.int8, kernels.activations) {
-        (Some(rows), ActivationFormat::Int8) => (&rows.numbers, Some(&rows.scales)),
-        (_, ActivationFormat::F32) => (&x.floats, None),
+        (Some(rows), ActivationFormat::Int8) => (rows.numbers.as_entire_binding(), Some(&rows.scales)),
+        (_, ActivationFormat::F32) => (x.floats.binding(), None),
         (None, ActivationFormat::Int8) => unreachable!("rows that meet blocks are of whole blocks"),
     };
-    let buffers: Vec<_> = [input, y].into_iter().chain(more.iter().copied()).chain(scales).collect();
-    kernels.for_tokens(1).kernel.bind_weights(gpu, part.planes(), &buffers)
+    let buffers = std::iter::once(y).chain(more.iter().copied()).chain(scales);
+    let resources = part.planes().map(Plane::binding).into_iter().chain([input]);
+    let resources = resources.chain(buffers.map(wgpu::Buffer::as_entire_binding));
+    kernels.for_tokens(1).kernel.bind_resources(gpu, resources)
 }
 
 impl Matmul {

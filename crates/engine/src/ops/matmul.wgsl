@@ -23,7 +23,6 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index
   let own = tokens.base + row; let end = tokens.base + i.rows - 1u;
   let b0 = min(own, end) * blocks; let b1 = min(own + 1u, end) * blocks;
   let b2 = min(own + 2u, end) * blocks; let b3 = min(own + 3u, end) * blocks;
-  let x0 = tokens.x.x * width; let x1 = tokens.x.y * width; let x2 = tokens.x.z * width; let x3 = tokens.x.w * width;
   var s0 = vec4<f32>(); var s1 = vec4<f32>(); var s2 = vec4<f32>(); var s3 = vec4<f32>();  // strands
   var o0 = vec4<f32>(); var o1 = vec4<f32>(); var o2 = vec4<f32>(); var o3 = vec4<f32>();  // what is added to their numbers
   var p0 = vec4<f32>(); var p1 = vec4<f32>(); var p2 = vec4<f32>(); var p3 = vec4<f32>();  // parts of blocks
@@ -36,11 +35,13 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index
         let n = part * (FOURS / PARTS) + m;
         let a = four(q0, n); let e = four(q1, n); let c = four(q2, n); let d = four(q3, n);
         let k = b * FOURS + n;
-        let v0 = x[x0 + k];
+        let v0 = read_four(tokens.x.x, k, width);
         p0 = add_products(p0, a, e, c, d, v0);
         if (OFFSET) { t0 += v0; }
         if (COLS > 1u) {
-          let v1 = x[x1 + k]; let v2 = x[x2 + k]; let v3 = x[x3 + k];
+          let v1 = read_four(tokens.x.y, k, width);
+          let v2 = read_four(tokens.x.z, k, width);
+          let v3 = read_four(tokens.x.w, k, width);
           p1 = add_products(p1, a, e, c, d, v1);
           p2 = add_products(p2, a, e, c, d, v2);
           p3 = add_products(p3, a, e, c, d, v3);

@@ -6,6 +6,7 @@ use crate::gpu::{ActivationFormat, BufferAccess, Gpu, Kernel, KernelSource, Redu
 use crate::weights::{has_blocks, interleaved_rows, weight_storage};
 use stint_gguf::TensorType;
 
+use super::activation_rows::{floats_reader, reads_floats};
 use super::formats::{plane_access, shader};
 
 /// What is multiplied with what: the part of the shaders in which plain matrices and those of experts differ.
@@ -140,13 +141,13 @@ struct KernelMaker<'a> {
 impl KernelMaker<'_> {
     fn kernel(&self, label: &str, parts: &[&str], own: &[(&'static str, f64)]) -> Kernel {
         use BufferAccess::{Read, Write};
-        let scales: &[BufferAccess] = match activations(self.gpu, self.kind) {
-            ActivationFormat::F32 => &[],
-            ActivationFormat::Int8 => &[Read],
+        let (input, scales, reader) = match activations(self.gpu, self.kind) {
+            ActivationFormat::F32 => (reads_floats(self.gpu), &[][..], floats_reader(self.gpu, 2)),
+            ActivationFormat::Int8 => (Read, &[Read][..], String::new()),
         };
         let storage = weight_storage(self.gpu, self.kind);
-        let bindings = [&plane_access(storage), &[Read, Write], self.places.more, scales].concat();
-        let wgsl = shader(storage, self.kind, &parts.join("\n"));
+        let bindings = [&plane_access(storage), &[input, Write], self.places.more, scales].concat();
+        let wgsl = shader(storage, self.kind, &[&[&*reader], parts].concat().join("\n"));
         let constants = [self.constants, own].concat();
         let immediates = self.places.immediates;
         Kernel::new(
@@ -244,7 +245,7 @@ fn int8_tile_text(share: &WorkShare, scales: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::gpu::{WeightStorage, in_every_mode};
+    use crate::gpu::{DeviceMode, PlaneStorage, in_every_mode, shared_as};
     use wgpu::naga;
 
     /// Bytes of workgroup memory that a kernel takes.
@@ -270,8 +271,10 @@ mod tests {
         let places = include_str!("matmul_tokens.wgsl");
         for kind in TensorType::ALL {
             let (add, teams) = (("ADD", 0.0), ("TEAMS", f64::from(TEAMS_MAX)));
-            let floats = [include_str!("matmul_sums.wgsl"), include_str!("matmul_tile.wgsl")].join("\n");
-            let shader = |text: &str| shader(WeightStorage::Buffers, kind, text);
+            let reader = floats_reader(&shared_as(DeviceMode::Gpu), 2);
+            let floats =
+                [&reader, include_str!("matmul_sums.wgsl"), include_str!("matmul_tile.wgsl")].join("\n");
+            let shader = |text: &str| shader(PlaneStorage::Buffers, kind, text);
             let mut sizes = vec![workgroup_bytes(&shader(&floats), &[add, ("STRANDS", 32.0)])];
             if has_blocks(kind) {
                 let few = |share| int8_few_text(share, int8_rows(kind, share), places, scales);

@@ -4,7 +4,6 @@
 // Which tokens and which rows, `columns` says.
 override ADD: bool;
 override LANES: u32; // in a workgroup; 8 or a multiple
-@group(0) @binding(2) var<storage, read> x: array<vec4<f32>>;
 @group(0) @binding(3) var<storage, read_write> y: array<f32>;
 var<private> p0: vec4<f32>; var<private> p1: vec4<f32>; var<private> p2: vec4<f32>; var<private> p3: vec4<f32>;
 var<private> t0: vec4<f32>; var<private> t1: vec4<f32>; var<private> t2: vec4<f32>; var<private> t3: vec4<f32>;  // sums of x
@@ -76,12 +75,13 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index
   let o0 = origin(min(first, end), tokens.all, blocks); let o1 = origin(min(first + 1u, end), tokens.all, blocks);
   let o2 = origin(min(first + 2u, end), tokens.all, blocks); let o3 = origin(min(first + 3u, end), tokens.all, blocks);
   let own = lane & 7u;  // larger subgroups read the same again
-  let x0 = tokens.x.x * width + own; let x1 = tokens.x.y * width + own;
-  let x2 = tokens.x.z * width + own; let x3 = tokens.x.w * width + own;
   s0 = vec4<f32>(); s1 = vec4<f32>(); s2 = vec4<f32>(); s3 = vec4<f32>();
   for (var b = 0u; b < blocks; b++) {
-    var v0 = x[x0 + b * 8u]; var v1 = vec4<f32>(); var v2 = vec4<f32>(); var v3 = vec4<f32>();
-    if (COLS > 1u) { v1 = x[x1 + b * 8u]; v2 = x[x2 + b * 8u]; v3 = x[x3 + b * 8u]; }
+    let k = own + b * 8u;
+    let v0 = read_four(tokens.x.x, k, width); var v1 = vec4<f32>(); var v2 = vec4<f32>(); var v3 = vec4<f32>();
+    if (COLS > 1u) {
+      v1 = read_four(tokens.x.y, k, width); v2 = read_four(tokens.x.z, k, width); v3 = read_four(tokens.x.w, k, width);
+    }
     let b0 = place(o0, b); let b1 = place(o1, b); let b2 = place(o2, b); let b3 = place(o3, b);
     q0 = load(b0); q1 = load(b1); q2 = load(b2); q3 = load(b3);
     begin_part();

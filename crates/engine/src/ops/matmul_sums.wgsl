@@ -4,7 +4,6 @@
 // by itself, and then scaled; what is added to their numbers is a sum of its own, which joins the strand at its end.
 override STRANDS: u32;
 override ADD: bool;
-@group(0) @binding(2) var<storage, read> x: array<vec4<f32>>;
 @group(0) @binding(3) var<storage, read_write> y: array<f32>;
 
 const PLAIN = FOURS < 8u;  // floats: neither scaled nor moved

@@ -9,6 +9,7 @@
 mod activation_rows;
 mod adjust;
 mod attend;
+mod cache;
 mod combine;
 mod embed;
 mod experts;
@@ -30,6 +31,7 @@ mod testing;
 pub(crate) use activation_rows::{ActivationRows, QuantiseRows, int8_bytes};
 pub(crate) use adjust::{AdjustLogits, LogitChange};
 pub(crate) use attend::{Attention, AttentionBuffers as AttendTied, BoundAttention, split_bytes, split_rows};
+pub(crate) use cache::CacheLayout;
 pub(crate) use combine::splits_max;
 pub(crate) use embed::Embed;
 pub(crate) use experts::{BoundExperts, ExpertBuffers, ExpertMatmul, rows_for_teams};

@@ -2,7 +2,7 @@
 
 use crate::gpu::{BufferAccess, Gpu, Kernel, KernelSource};
 
-use super::activation_rows::{ActivationRows, has_int8, writes};
+use super::activation_rows::{ActivationRows, floats_writer, has_int8, writes};
 
 pub(crate) struct RmsNorm {
     kernel: Kernel,
@@ -20,14 +20,14 @@ impl RmsNorm {
         ];
         let int8 = has_int8(gpu, columns);
         let wgsl = if int8 {
-            &[include_str!("quantise.wgsl"), include_str!("norm_int8.wgsl")].join("\n")
+            [include_str!("quantise.wgsl"), include_str!("norm_int8.wgsl")].join("\n")
         } else {
-            include_str!("norm.wgsl")
+            [&floats_writer(gpu, 3), include_str!("norm.wgsl")].join("\n")
         };
-        let bindings = [&[BufferAccess::Read; 3], writes(int8)].concat();
+        let bindings = [&[BufferAccess::Read; 3][..], &writes(gpu, int8)].concat();
         let source = KernelSource {
             label: "norm",
-            wgsl,
+            wgsl: &wgsl,
             constants: &constants,
             bindings: &bindings,
             immediates: u32::from(!int8),
@@ -43,7 +43,8 @@ impl RmsNorm {
         picks: &wgpu::Buffer,
         y: &ActivationRows,
     ) -> wgpu::BindGroup {
-        self.kernel.bind(gpu, &[&[x, weight, picks][..], &y.written()].concat())
+        let read = [x, weight, picks].map(wgpu::Buffer::as_entire_binding);
+        self.kernel.bind_resources(gpu, read.into_iter().chain(y.written()))
     }
 
     pub(crate) fn run(
@@ -100,7 +101,7 @@ mod tests {
                 [gpu.buffer_with("x", &x), gpu.buffer_with("w", &weight), gpu.buffer_with("p", picks)];
             let bound = norm.bind(gpu, &x, &weight, &chosen, &y);
             submit(gpu, |pass| norm.run(gpu, pass, &bound, count));
-            let got: Vec<f32> = gpu.read(&y.floats, picks.len() * columns as usize).unwrap();
+            let got: Vec<f32> = y.floats.read(gpu, picks.len() * columns as usize);
             close(&got, &expected, 2e-6);
             if let Some(bytes) = read_int8(gpu, &y, count, columns) {
                 close_in_bytes(&bytes, &got);

@@ -7,7 +7,6 @@ override PICKED: bool;
 @group(0) @binding(0) var<storage, read> x: array<vec4<f32>>;
 @group(0) @binding(1) var<storage, read> weight: array<vec4<f32>>;
 @group(0) @binding(2) var<storage, read> picks: array<vec2<u32>>;
-@group(0) @binding(3) var<storage, read_write> y: array<vec4<f32>>;
 
 @compute @workgroup_size(64)
 fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(subgroup_id) subgroup: u32,
@@ -25,6 +24,6 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(subgroup_id) subgroup:
   }
   let scale = 1.0 / sqrt(subgroupAdd(sum) / f32(COLUMNS) + EPSILON);
   for (var c = lane; c < fours; c += lanes) {
-    y[row * fours + c] = x[source * fours + c] * scale * weight[c];
+    write_four(row, c, fours, x[source * fours + c] * scale * weight[c]);
   }
 }

@@ -1,16 +1,13 @@
 //! From one row of queries, keys and values: add their biases and normalise queries and keys per head, where the model does
-//! that, rotate them to their position, and put keys and values into the cache.
-//!
-//! The cache is a list of blocks, `BLOCK` tokens each. Within a block one head's tokens lie together: of its keys the first
-//! four numbers of all tokens, then the next; of its values the first 32 numbers of each token, then the next. A slot's table
-//! says which of the blocks are its own, in order.
+//! that, rotate them to their position, and put keys and values into the cache. A slot's table says which of its blocks are its own,
+//! in order.
 
 use crate::family::RopePairs;
-use crate::gpu::{BufferAccess, Gpu, Kernel, KernelSource};
-use crate::kv_format::KvFormat;
+use crate::gpu::{BufferAccess, Gpu, Kernel, KernelSource, Plane, PlaneStorage};
 use crate::shape::ModelShape;
 
 use super::BLOCK;
+use super::cache::CacheLayout;
 
 pub(crate) struct Rope {
     kernel: Kernel,
@@ -25,13 +22,15 @@ pub(crate) struct RopeBuffers<'a> {
     pub(crate) rotations: &'a wgpu::Buffer,
     pub(crate) rows: &'a wgpu::Buffer,
     pub(crate) blocks: &'a wgpu::Buffer,
-    pub(crate) keys: &'a wgpu::Buffer,
-    pub(crate) values: &'a wgpu::Buffer,
+    /// Where queries go; without it they stay where they are.
+    pub(crate) queries: Option<&'a Plane>,
+    pub(crate) keys: &'a Plane,
+    pub(crate) values: &'a Plane,
 }
 
 impl Rope {
     /// `blocks` is the length of a slot's table.
-    pub(crate) fn new(gpu: &Gpu, shape: &ModelShape, blocks: u32, format: KvFormat) -> Self {
+    pub(crate) fn new(gpu: &Gpu, shape: &ModelShape, blocks: u32, layout: CacheLayout) -> Self {
         let constants = [
             ("HEADS", f64::from(shape.heads)),
             ("KV_HEADS", f64::from(shape.kv_heads)),
@@ -43,20 +42,26 @@ impl Rope {
             ("BIASED", f64::from(u8::from(shape.qkv_bias))),
             ("NEIGHBOURS", f64::from(u8::from(shape.rope_pairs == RopePairs::Neighbours))),
         ];
-        use BufferAccess::{Read, Write};
-        let source = KernelSource {
-            label: "rope",
-            wgsl: &format.shader(&[include_str!("rope.wgsl")]),
-            constants: &constants,
-            bindings: &[Write, Read, Read, Read, Read, Write, Write],
-            immediates: 1,
+        use BufferAccess::{Read, Write, WriteTexture};
+        let (wgsl, bindings) = match layout.storage {
+            PlaneStorage::Buffers => {
+                (include_str!("rope.wgsl"), &[Write, Read, Read, Read, Read, Write, Write][..])
+            }
+            PlaneStorage::Textures => (
+                include_str!("rope_lanes.wgsl"),
+                &[Read, Read, Read, Read, Read, WriteTexture, WriteTexture, WriteTexture][..],
+            ),
         };
+        let wgsl = &layout.shader(&[wgsl]);
+        let source = KernelSource { label: "rope", wgsl, constants: &constants, bindings, immediates: 1 };
         Self { kernel: Kernel::new(gpu, &source), heads: shape.heads + 2 * shape.kv_heads }
     }
 
     pub(crate) fn bind(&self, gpu: &Gpu, tied: &RopeBuffers<'_>) -> wgpu::BindGroup {
-        let RopeBuffers { qkv, adjustments, rotations, rows, blocks, keys, values } = tied;
-        self.kernel.bind(gpu, &[qkv, adjustments, rotations, rows, blocks, keys, values])
+        let &RopeBuffers { qkv, adjustments, rotations, rows, blocks, queries, keys, values } = tied;
+        let buffers = [qkv, adjustments, rotations, rows, blocks].map(wgpu::Buffer::as_entire_binding);
+        let planes = queries.into_iter().chain([keys, values]).map(Plane::binding);
+        self.kernel.bind_resources(gpu, buffers.into_iter().chain(planes))
     }
 
     pub(crate) fn run(
@@ -74,8 +79,10 @@ impl Rope {
 mod tests {
     use super::*;
     use crate::gpu::{in_every_grain, submit};
+    use crate::kv_format::KvFormat;
     use crate::ops::attend::testing::shape;
-    use crate::ops::testing::{close, numbers, uncached};
+    use crate::ops::cache::CachePart;
+    use crate::ops::testing::{close, numbers};
 
     /// One head, with its bias, normalised and rotated as the model does it.
     fn turned(shape: &ModelShape, head: &[f32], bias: &[f32], norm: &[f32], position: u32) -> Vec<f64> {
@@ -128,21 +135,6 @@ mod tests {
         }
     }
 
-    /// The key of one of a block's positions.
-    fn key_of(block: &[f32], head_dim: u32, position: u32) -> Vec<f32> {
-        let four = |n: u32| block[((n * BLOCK + position) * 4) as usize..][..4].to_vec();
-        (0..head_dim / 4).flat_map(four).collect()
-    }
-
-    /// The value of one of a block's positions.
-    fn value_of(block: &[f32], head_dim: u32, position: u32) -> Vec<f32> {
-        let part = |from: u32| {
-            let width = (head_dim - from).min(32);
-            block[(from * BLOCK + position * width) as usize..][..width as usize].to_vec()
-        };
-        (0..head_dim).step_by(32).flat_map(part).collect()
-    }
-
     fn check_family(gpu: &Gpu, format: KvFormat, shape: &ModelShape, rows: &[[u32; 4]]) {
         let ModelShape { heads, kv_heads, head_dim, .. } = *shape;
         // Slot 0 owns blocks 2 and 0, slot 1 blocks 3 and 1.
@@ -157,11 +149,11 @@ mod tests {
         if shape.qkv_bias {
             adjustments.extend(&bias);
         }
-        let cache = 4 * BLOCK * kv_heads * head_dim;
         let qkv = gpu.buffer_with("qkv", &x);
-        let bytes = format.bytes(u64::from(cache));
-        let (keys, values) = (gpu.buffer("k", bytes), gpu.buffer("v", bytes));
-        let rope = Rope::new(gpu, shape, 2, format);
+        let layout = CacheLayout::new(gpu, shape, format);
+        let [keys, values] = ["k", "v"].map(|label| layout.plane(gpu, label, 4));
+        let queries = layout.queries(gpu, count, shape.queries());
+        let rope = Rope::new(gpu, shape, 2, layout);
         let bound = rope.bind(
             gpu,
             &RopeBuffers {
@@ -170,35 +162,39 @@ mod tests {
                 rotations: &gpu.buffer_with("rot", &shape.rope.rotations(32, head_dim)),
                 rows: &gpu.buffer_with("rows", rows),
                 blocks: &gpu.buffer_with("blocks", &tables),
+                queries: queries.as_ref(),
                 keys: &keys,
                 values: &values,
             },
         );
         submit(gpu, |pass| rope.run(gpu, pass, &bound, count));
-        let qkv: Vec<f32> = gpu.read(&qkv, x.len()).unwrap();
-        let read =
-            |buffer| uncached(format, &gpu.read::<u8>(buffer, usize::try_from(bytes).unwrap()).unwrap());
-        let (keys, values) = (read(&keys), read(&values));
+        // The queries of each row.
+        let queries: Vec<f32> = match &queries {
+            Some(plane) => plane.read(gpu, (count * shape.queries()) as usize),
+            None => {
+                let all: Vec<f32> = gpu.read(&qkv, x.len()).unwrap();
+                let rows = all.chunks(shape.qkv() as usize).map(|row| &row[..shape.queries() as usize]);
+                rows.collect::<Vec<_>>().concat()
+            }
+        };
+        let [keys, values] = [(CachePart::Keys, &keys), (CachePart::Values, &values)]
+            .map(|(part, plane)| layout.read(gpu, part, 4, plane));
         let size = head_dim as usize;
         for (row, [_, slot, position, _]) in rows.iter().enumerate() {
-            let head = |head: u32| row * shape.qkv() as usize + head as usize * size;
+            let head = |head: u32| &x[row * shape.qkv() as usize + head as usize * size..][..size];
             let bias_of = |head: u32| &bias[head as usize * size..][..size];
             for h in 0..heads {
-                let expected = turned(shape, &x[head(h)..][..size], bias_of(h), &q_norm, *position);
-                close(&qkv[head(h)..][..size], &expected, 3e-6);
+                let expected = turned(shape, head(h), bias_of(h), &q_norm, *position);
+                close(&queries[(row * heads as usize + h as usize) * size..][..size], &expected, 3e-6);
             }
             let block = tables[(slot * 2 + position / BLOCK) as usize];
             for h in 0..kv_heads {
-                let begin = ((block * kv_heads + h) * BLOCK * head_dim) as usize;
-                let own = |all: &[f32]| all[begin..][..(BLOCK * head_dim) as usize].to_vec();
-                let (keys, values) = (own(&keys), own(&values));
-                let (key_head, value_head) = (heads + h, heads + kv_heads + h);
-                let expected =
-                    turned(shape, &x[head(key_head)..][..size], bias_of(key_head), &k_norm, *position);
-                let key = key_of(&keys, head_dim, position % BLOCK);
-                close(&key, &expected, 3e-6 + rounding(format));
-                let expected = biased(shape, &x[head(value_head)..][..size], bias_of(value_head));
-                close(&value_of(&values, head_dim, position % BLOCK), &expected, 3e-7 + rounding(format));
+                let at = (((block * kv_heads + h) * BLOCK + position % BLOCK) * head_dim) as usize;
+                let (key, value) = (heads + h, heads + kv_heads + h);
+                let expected = turned(shape, head(key), bias_of(key), &k_norm, *position);
+                close(&keys[at..][..size], &expected, 3e-6 + rounding(format));
+                let expected = biased(shape, head(value), bias_of(value));
+                close(&values[at..][..size], &expected, 3e-7 + rounding(format));
             }
         }
     }

@@ -3,9 +3,8 @@
 use stint_gguf::synth::noise;
 
 use super::activation_rows::INT8_BLOCK;
-use super::{ActivationRows, BLOCK, QuantiseRows};
+use super::{ActivationRows, QuantiseRows};
 use crate::gpu::{Gpu, submit};
-use crate::kv_format::KvFormat;
 
 /// So many numbers between -1 and 1.
 pub(crate) fn numbers(seed: u64, count: u32) -> Vec<f32> {
@@ -23,55 +22,11 @@ pub(crate) fn close(got: &[f32], expected: &[f64], tolerance: f64) {
     }
 }
 
-/// Numbers as the cache keeps them: what it makes of them, and its bytes, in the order in which it has them.
-pub(crate) fn cached(
-    format: KvFormat,
-    numbers: &[f32],
-    order: impl Fn(&[f32]) -> Vec<f32>,
-) -> (Vec<f32>, Vec<u8>) {
-    match format {
-        KvFormat::F32 => (numbers.to_vec(), bytemuck::cast_slice(&order(numbers)).to_vec()),
-        KvFormat::F16 => {
-            let rounded = |number: &f32| half::f16::from_f32(*number);
-            let bytes = order(numbers).iter().flat_map(|number| rounded(number).to_le_bytes()).collect();
-            (numbers.iter().map(|number| rounded(number).to_f32()).collect(), bytes)
-        }
-    }
-}
-
-/// The cache's numbers, of its bytes.
-pub(crate) fn uncached(format: KvFormat, bytes: &[u8]) -> Vec<f32> {
-    match format {
-        KvFormat::F32 => bytemuck::pod_collect_to_vec(bytes),
-        KvFormat::F16 => bytes.chunks(2).map(|b| half::f16::from_le_bytes([b[0], b[1]]).to_f32()).collect(),
-    }
-}
-
-/// Values, one position after another, as they lie in blocks: the first 32 numbers of each position, then the next.
-pub(crate) fn part_values(values: &[f32], head_dim: u32) -> Vec<f32> {
-    let size = head_dim as usize;
-    let head = |values: &[f32]| {
-        let part = |from: usize| values.chunks(size).flat_map(move |value| value[from..].iter().take(32));
-        (0..size).step_by(32).flat_map(part).copied().collect::<Vec<_>>()
-    };
-    values.chunks(size * BLOCK as usize).flat_map(head).collect()
-}
-
-/// Keys, one position after another, as they lie in blocks: the first four numbers of all its positions, then the next.
-pub(crate) fn transpose_keys(keys: &[f32], head_dim: u32) -> Vec<f32> {
-    let (size, block) = (head_dim as usize, BLOCK as usize);
-    let head = |keys: &[f32]| {
-        let four = |at: usize| keys[at % block * size + at / block * 4..][..4].to_vec();
-        (0..keys.len() / 4).flat_map(four).collect::<Vec<_>>()
-    };
-    keys.chunks(size * block).flat_map(head).collect()
-}
-
 /// Rows of so many numbers on the device, in every form that it has for them.
 pub(crate) fn rows_with(gpu: &Gpu, x: &[f32], columns: u32) -> ActivationRows {
     let count = u32::try_from(x.len()).unwrap() / columns;
     let rows = ActivationRows::new(gpu, "x", count, columns);
-    gpu.queue.write_buffer(&rows.floats, 0, bytemuck::cast_slice(x));
+    rows.floats.fill(gpu, bytemuck::cast_slice(x));
     let quantise = QuantiseRows::new(gpu, columns);
     let bound = quantise.bind(gpu, &rows);
     submit(gpu, |pass| quantise.run(pass, bound.as_ref(), count));

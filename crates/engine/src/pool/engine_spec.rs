@@ -13,13 +13,19 @@ use crate::messages::EngineCounts;
 use crate::restart::WeightsOpener;
 use crate::supervised::{EngineListener, SupervisedEngine};
 
+use super::entry::EngineTotals;
+
 /// What a model's engine is started from.
 pub struct EngineSpec {
     pub(super) size: EngineSize,
     settings: Settings,
     weights: Arc<WeightsOpener>,
     listener: Arc<EngineListener>,
+    on_removal: Option<RemovalListener>,
 }
+
+/// Is told what a model's engines did, all of them together, once nobody has the model any more.
+pub type RemovalListener = Box<dyn Fn(EngineCounts, EngineTotals) + Send + Sync>;
 
 /// When a model is loaded, and for how long it stays.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -57,7 +63,18 @@ impl EngineSpec {
         listener: EngineListener,
     ) -> Result<Self, EngineError> {
         let size = EngineSize::measure(gguf, &settings)?;
-        Ok(Self { size, settings, weights: Arc::new(weights), listener: Arc::new(listener) })
+        let (weights, listener) = (Arc::new(weights), Arc::new(listener));
+        Ok(Self { size, settings, weights, listener, on_removal: None })
+    }
+
+    /// The same, with what is told of its end.
+    #[must_use]
+    pub fn on_removal(self, listener: RemovalListener) -> Self {
+        Self { on_removal: Some(listener), ..self }
+    }
+
+    pub(super) fn tell_removal(&self, counts: EngineCounts, totals: EngineTotals) {
+        self.on_removal.iter().for_each(|listener| listener(counts, totals));
     }
 
     /// Loads the weights and starts an engine on them. Blocks until that is done.
@@ -85,8 +102,8 @@ impl EngineSpec {
         }
     }
 
-    /// The most requests that may wait until it is loaded.
-    pub(super) fn waiters_max(&self) -> usize {
+    /// The most jobs that run or wait at once, and the most requests that may wait until it is loaded.
+    pub(super) fn jobs_max(&self) -> usize {
         self.settings.queue.saturating_add(self.size.slots as usize)
     }
 }

@@ -26,6 +26,7 @@ impl Drop for Membership {
     /// Nobody has the model any more. What runs on its engine has ended, for that would have a lease.
     fn drop(&mut self) {
         let entry = self.pool.lock().entries.remove(&self.id);
+        entry.iter().for_each(|entry| entry.spec.tell_removal(entry.load().counts, entry.totals()));
         drop(entry);
         self.pool.wake();
     }

@@ -15,7 +15,7 @@ mod room;
 mod shared;
 mod state;
 
-pub use engine_spec::{EngineSpec, Residency};
+pub use engine_spec::{EngineSpec, RemovalListener, Residency};
 pub use entry::EngineTotals;
 pub use lease::EngineLease;
 pub use lease_refusal::LeaseRefusal;

@@ -5,6 +5,7 @@ use std::time::{Duration, Instant};
 
 use stint_gguf::Gguf;
 
+use crate::engine_plan::EngineSize;
 use crate::error::EngineError;
 use crate::failure_cause::{EngineOutage, FailureCause, UnloadReason};
 use crate::gpu::DeviceInfo;
@@ -302,10 +303,22 @@ impl PooledEngine {
         self.with_entry(|entry| entry.engine().map(|engine| engine.device().clone())).flatten()
     }
 
+    /// What it has and takes once it is loaded.
+    #[must_use]
+    pub fn size(&self) -> EngineSize {
+        self.spec.size
+    }
+
     /// The most tokens that prompt and budgets of one job may have together.
     #[must_use]
     pub fn context(&self) -> u32 {
         self.spec.size.context
+    }
+
+    /// The most jobs that it has at once, those that wait among them.
+    #[must_use]
+    pub fn jobs_max(&self) -> usize {
+        self.spec.jobs_max()
     }
 
     /// The size of the vocabulary.

@@ -102,7 +102,7 @@ impl PoolState {
     /// A request waits for a model from now on.
     pub(super) fn join(&mut self, id: ModelId, now: Instant) -> Result<Ticket, LeaseRefusal> {
         let Some(entry) = self.entries.get_mut(&id) else { return Err(LeaseRefusal::Stopped) };
-        if entry.waiters.len() >= entry.spec.waiters_max() {
+        if entry.waiters.len() >= entry.spec.jobs_max() {
             return Err(LeaseRefusal::Busy);
         }
         let ticket = self.next_ticket;

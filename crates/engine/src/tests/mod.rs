@@ -1,6 +1,7 @@
 //! The engine as its callers see it, and the forward pass against itself.
 
 mod answers;
+mod damage;
 mod pool;
 mod reasoner;
 mod supervised;
@@ -369,7 +370,7 @@ fn who_has_to_stop_for_want_of_room_goes_on_with_the_same_tokens() {
 /// How many tokens of its prompt a job found in the cache, and what it made.
 fn reused(engine: &Engine, job: GenerationJob) -> (u32, Vec<GeneratedToken>) {
     let mut tokens = engine.generate(job).unwrap();
-    let Some(GenerationEvent::PromptRead { reused }) = tokens.blocking_next() else {
+    let Some(GenerationEvent::PromptRead { reused, .. }) = tokens.blocking_next() else {
         panic!("the prompt is read first")
     };
     (reused, finish(tokens).0)
@@ -400,6 +401,34 @@ fn what_was_read_before_is_read_no_more_and_makes_the_same_tokens() {
         with.stop();
         without.stop();
     }
+}
+
+/// Which of these jobs, taken in at once, had its prompt read alone.
+fn read_alone(engine: &Engine, jobs: Vec<GenerationJob>) -> Vec<bool> {
+    // All of them are there before the next step.
+    engine.inject(InjectedFault::Hang(std::time::Duration::from_millis(300)));
+    let streams: Vec<_> = jobs.into_iter().map(|job| engine.generate(job).unwrap()).collect();
+    let is_alone = |mut stream: TokenStream| match stream.blocking_next() {
+        Some(GenerationEvent::PromptRead { alone, .. }) => alone,
+        other => panic!("{other:?}"),
+    };
+    streams.into_iter().map(is_alone).collect()
+}
+
+#[test]
+fn a_prompt_that_waits_for_others_or_is_read_beside_them_says_so() {
+    let engine = engine(&settings());
+    let other = |first| GenerationJob { prompt: (first..first + 40).collect(), ..job(1, 2, 2) };
+    assert_eq!(read_alone(&engine, vec![other(1)]), [true]);
+    // The choices of one request: one reads, the others take it from the cache.
+    assert_eq!(read_alone(&engine, vec![other(2), other(2), other(2)]), [true, false, false]);
+    // The first is read first, and hardly slower for the second.
+    assert_eq!(read_alone(&engine, vec![other(3), other(4)]), [true, false]);
+    assert_eq!(
+        read_alone(&engine, vec![other(6), GenerationJob { prompt: vec![7; 20], ..job(1, 2, 2) }]),
+        [false, false]
+    );
+    assert_eq!(read_alone(&engine, vec![other(5)]), [true]);
 }
 
 #[test]

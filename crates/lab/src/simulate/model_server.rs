@@ -166,6 +166,7 @@ pub(super) fn model(answerer: &ScenarioModel) -> Model {
         name: answerer.name.clone(),
         tariff: Some(Tariff::plain(prices)),
         context: Tokens(131_072),
+        context_limited_by: None,
         classes: vec![answerer.class],
         thinking_min: Tokens::ZERO,
         thinks_always: false,

@@ -104,6 +104,18 @@ impl ToolCallParser {
         said
     }
 
+    /// A limit ended the text. What may be the beginning of a call's tag is taken for one that broke off, and left out. One
+    /// character alone is taken for text: it is more often a comparison or a bracket.
+    pub fn finish_cut(&mut self) -> Vec<AnswerSegment> {
+        let begun = self.tag_begun();
+        let is_tag = self.buffer[self.buffer.len() - begun..].chars().nth(1).is_some();
+        if self.state != CallParserState::Call && is_tag {
+            self.buffer.truncate(self.buffer.len() - begun);
+            self.buffer.truncate(self.buffer.trim_end().len());
+        }
+        self.finish()
+    }
+
     /// The text has ended. What was held back and is no call is text after all, unless it is one that broke off.
     pub fn finish(&mut self) -> Vec<AnswerSegment> {
         let mut said = Vec::new();
@@ -182,8 +194,7 @@ impl ToolCallParser {
         };
         let Some((at, tag)) = found else {
             // Blank before a call is no part of the answer, and whether one follows is not known yet.
-            let open = starts.iter().map(|start| overlap(&self.buffer, start)).max().unwrap_or(0);
-            let sure = &self.buffer[..self.buffer.len() - open];
+            let sure = &self.buffer[..self.buffer.len() - self.tag_begun()];
             let rest = self.buffer.split_off(sure.trim_end().len());
             let text = std::mem::replace(&mut self.buffer, rest);
             self.emit(text, said);
@@ -197,6 +208,11 @@ impl ToolCallParser {
         self.emit(before, said);
         self.state = CallParserState::Call;
         true
+    }
+
+    /// How many bytes at the end of what is held may be the beginning of a call's tag.
+    fn tag_begun(&self) -> usize {
+        self.starts.iter().map(|start| overlap(&self.buffer, start)).max().unwrap_or(0)
     }
 
     /// What stood between a start and an end, which is nothing if the text has ended: calls, or text that only looked

@@ -72,6 +72,39 @@ fn what_is_no_call_is_text_and_what_broke_off_is_left_out() {
     check(ToolCallSyntax::Mistral, r#"[TOOL_CALLS][{"name": "f"#, "", &[]);
 }
 
+/// The text of an answer that a limit ended, whole and letter by letter.
+fn check_cut(syntax: ToolCallSyntax, whole: &str, text: &str) {
+    let letters: Vec<&str> = whole.split_inclusive(|_| true).collect();
+    for pieces in [&[whole][..], &letters] {
+        let mut calls = ToolCallParser::new(syntax, "call_7");
+        let mut segments: Vec<AnswerSegment> = pieces.iter().flat_map(|piece| calls.push(piece)).collect();
+        segments.extend(calls.finish_cut());
+        let said: String = segments
+            .into_iter()
+            .map(|segment| match segment {
+                AnswerSegment::Text(text) => text,
+                AnswerSegment::Call(call) => call.name.unwrap_or_default(),
+            })
+            .collect();
+        assert_eq!(said, text, "{whole}");
+    }
+}
+
+#[test]
+fn a_tag_that_a_limit_cuts_is_no_part_of_the_answer() {
+    check_cut(ToolCallSyntax::Hermes, "Let me see.\n<tool_", "Let me see.");
+    check_cut(ToolCallSyntax::Hermes, "<tool_call", "");
+    check_cut(ToolCallSyntax::Mistral, "Sure. [TOOL", "Sure.");
+    check_cut(ToolCallSyntax::DeepSeek, "I look.<｜tool▁", "I look.");
+    check_cut(ToolCallSyntax::Harmony, "Well.<|channel|>comm", "Well.");
+    check_cut(ToolCallSyntax::Hermes, r#"a <tool_call>{"name": "f", "argu"#, "a");
+    check_cut(ToolCallSyntax::Hermes, "<tool_call>{\"name\": \"f\"}</tool_call>\n<tool_", "f");
+    // What is no tag stays, and so does a single letter.
+    for text in ["1 <", "a <table", "b <tool_calls", "c\n"] {
+        check_cut(ToolCallSyntax::Hermes, text, text);
+    }
+}
+
 #[test]
 fn families_without_an_end_tag_call_to_the_end() {
     let llama = r#"{"name": "f", "parameters": {"a": 1}}; {"name": "g", "parameters": {}}"#;

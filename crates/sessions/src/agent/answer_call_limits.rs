@@ -4,10 +4,10 @@ use std::cmp::Reverse;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use stint_types::chat::{ToolCounts, ToolLimits};
+use stint_types::chat::{Request, ToolCounts, ToolLimits};
 use stint_types::units::{Count, Money};
 
-use super::Tools;
+use super::{Tools, allowed_tools};
 
 /// How many calls of one answer may pass; nothing is no limit.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -23,6 +23,17 @@ impl AnswerCallLimits {
     pub fn none() -> AnswerCallLimits {
         let all = Some(Count::ZERO);
         AnswerCallLimits { tools: ToolLimits { all, each: BTreeMap::new() }, calls: all }
+    }
+
+    /// For an answer to a request that declares no tools: nothing is set aside for what its model calls all the same. So no call passes
+    /// that has a price, and none at all where an account's calls are limited.
+    pub fn undeclared(request: &Request, tools: &Tools, are_calls_limited: bool) -> AnswerCallLimits {
+        let each = tools.priced().map(|tool| (tool.clone(), Count::ZERO)).collect();
+        let one = allowed_tools::forbids_parallel_calls(request).then_some(Count::ONE);
+        AnswerCallLimits {
+            tools: ToolLimits { all: are_calls_limited.then_some(Count::ZERO), each },
+            calls: one.into_iter().chain(request.budget.tool_calls_max).min(),
+        }
     }
 
     /// True if nothing is limited.

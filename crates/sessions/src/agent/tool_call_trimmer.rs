@@ -74,9 +74,17 @@ impl ToolCallTrimmer {
     /// Holds an answer to what its step set aside.
     pub fn new(step: &StepPlan, tools: Arc<Tools>) -> ToolCallTrimmer {
         ToolCallTrimmer {
-            left: step.call_limits.clone(),
-            tools,
             known: step.known.clone(),
+            ..ToolCallTrimmer::within(step.call_limits.clone(), tools)
+        }
+    }
+
+    /// Holds an answer to these limits. Its request knows no tools.
+    pub fn within(limits: AnswerCallLimits, tools: Arc<Tools>) -> ToolCallTrimmer {
+        ToolCallTrimmer {
+            left: limits,
+            tools,
+            known: Vec::new(),
             calls: HashMap::new(),
             waiting: VecDeque::new(),
             next: 0,
@@ -91,15 +99,9 @@ impl ToolCallTrimmer {
     #[must_use]
     pub fn for_retry(&self, limits: &AnswerCallLimits) -> ToolCallTrimmer {
         ToolCallTrimmer {
-            left: limits.clone(),
-            tools: self.tools.clone(),
             known: self.known.clone(),
-            calls: HashMap::new(),
-            waiting: VecDeque::new(),
-            next: 0,
-            passed: ToolCounts::default(),
-            dropped: Count::ZERO,
             follows_dropped: true,
+            ..ToolCallTrimmer::within(limits.clone(), self.tools.clone())
         }
     }
 

@@ -51,7 +51,7 @@ impl IdempotencyFixture {
     /// What is found when everything that was on its way is written.
     async fn check(self, expected: &str) {
         self.tasks.stop();
-        assert!(self.tasks.drain(Duration::from_secs(5)).await);
+        assert!(self.tasks.drain(Duration::from_secs(60)).await);
         let found = self.look(THIS, self.now).await;
         assert!(format!("{found:?}").starts_with(expected), "{found:?} is not {expected}");
     }

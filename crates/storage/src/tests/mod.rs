@@ -57,7 +57,7 @@ async fn patiently<T>(open: impl AsyncFn() -> Result<T, StorageError>) -> T {
     let began = std::time::Instant::now();
     loop {
         match open().await {
-            Err(StorageError::InUse(_)) if began.elapsed() < std::time::Duration::from_secs(5) => {
+            Err(StorageError::InUse(_)) if began.elapsed() < std::time::Duration::from_secs(60) => {
                 tokio::time::sleep(std::time::Duration::from_millis(10)).await;
             }
             opened => return opened.unwrap(),

@@ -2,7 +2,7 @@
 
 #![expect(missing_docs, reason = "each series carries its help text")]
 
-use prometheus::{CounterVec, Error, IntCounterVec, IntGaugeVec};
+use prometheus::{CounterVec, Error, GaugeVec, IntCounterVec, IntGaugeVec};
 
 use super::factory::MetricFactory;
 
@@ -13,6 +13,9 @@ pub struct EngineMetrics {
     pub up: IntGaugeVec,
     pub restarts: IntCounterVec,
     pub preemptions: IntCounterVec,
+    pub requests_running: IntGaugeVec,
+    pub requests_waiting: IntGaugeVec,
+    pub kv_cache_usage: GaugeVec,
     pub loaded: IntGaugeVec,
     pub memory: IntGaugeVec,
     pub loads: IntCounterVec,
@@ -23,16 +26,16 @@ pub struct EngineMetrics {
 impl EngineMetrics {
     pub(super) fn new(make: &MetricFactory<'_>) -> Result<EngineMetrics, Error> {
         let by_model_and = |label, name, help| make.counter_vec(name, help, &["model", label]);
+        let gauge = |name, help| make.gauge_vec(name, help, &["model"]);
         Ok(EngineMetrics {
             tokens: by_model_and(
                 "phase",
                 "engine_tokens_total",
                 "Tokens that the local engine read, found in its cache and wrote",
             )?,
-            up: make.gauge_vec(
+            up: gauge(
                 "engine_up",
                 "1 while a local model takes requests, loaded or not, 0 while its engine is started again or it could not be loaded",
-                &["model"],
             )?,
             restarts: by_model_and(
                 "cause",
@@ -44,15 +47,26 @@ impl EngineMetrics {
                 "Generations of a local engine that were preempted for lack of room in its cache and computed again",
                 &["model"],
             )?,
-            loaded: make.gauge_vec(
-                "engine_loaded",
-                "1 while a local model is in the device's memory, 0 while it is not",
+            requests_running: gauge(
+                "engine_requests_running",
+                "Generations that a local engine computes now",
+            )?,
+            requests_waiting: gauge(
+                "engine_requests_waiting",
+                "Generations that wait in a local engine's queue, or until its model is loaded",
+            )?,
+            kv_cache_usage: make.float_gauge_vec(
+                "engine_kv_cache_usage_ratio",
+                "Share of a local engine's key-value cache that running generations hold, 0 to 1",
                 &["model"],
             )?,
-            memory: make.gauge_vec(
+            loaded: gauge(
+                "engine_loaded",
+                "1 while a local model is in the device's memory, 0 while it is not",
+            )?,
+            memory: gauge(
                 "engine_memory_bytes",
                 "Bytes of the device's memory that a local model takes now, as counted before it was loaded",
-                &["model"],
             )?,
             loads: by_model_and(
                 "result",

@@ -6,6 +6,7 @@ mod inline;
 mod native;
 mod overrun;
 mod turn;
+mod untrusted_counts;
 
 use stint_backend::{GenerationEnd, GenerationPart, TagEdge, TokenUsage};
 use stint_types::catalog::{LimitedBy, ThinkingStopReason};

@@ -1,9 +1,10 @@
 //! What the upstream received and sent.
 
 use std::sync::{Arc, Mutex};
-use std::time::Instant;
 
 use serde_json::Value;
+
+use crate::harness::patience::QuietInstant;
 
 /// One request and what became of it.
 #[derive(Debug, Clone)]
@@ -17,7 +18,7 @@ pub(crate) struct Exchange {
     /// How many bytes were sent to it.
     pub(crate) sent: usize,
     /// When the client left, if it left before the script was at its end.
-    pub(crate) left: Option<Instant>,
+    pub(crate) left: Option<QuietInstant>,
     /// The script is at its end.
     pub(crate) over: bool,
 }

@@ -9,11 +9,12 @@ mod socket;
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use tokio::net::TcpListener;
 use tokio::task::JoinHandle;
 
+use crate::harness::patience::{self, QuietInstant};
 use log::Log;
 pub(crate) use log::{Exchange, contains};
 use script::Script;
@@ -85,15 +86,15 @@ impl Faultup {
                 tokio::time::sleep(Duration::from_millis(2)).await;
             }
         };
-        let waited = tokio::time::timeout(Duration::from_secs(10), all).await;
+        let waited = tokio::time::timeout(patience::PATIENCE, all).await;
         assert!(waited.is_ok(), "{:?}", self.log());
     }
 
     /// The client of this exchange leaves within a second of `since`.
-    pub(crate) async fn sees_the_client_leave(&self, exchange: usize, since: Instant) {
+    pub(crate) async fn sees_the_client_leave(&self, exchange: usize, since: &QuietInstant) {
         self.until(|log| log.get(exchange).is_some_and(|exchange| exchange.left.is_some())).await;
-        let left = self.log()[exchange].left.unwrap();
-        let lag = left.saturating_duration_since(since);
+        let left = self.log().swap_remove(exchange).left.unwrap();
+        let lag = since.until(&left);
         assert!(lag <= LEAVING_MAX, "the upstream saw it after {lag:?}");
     }
 }

@@ -1,12 +1,12 @@
 //! A whole gateway over the upstream, and callers on raw connections.
 
 use std::sync::Arc;
-use std::time::Duration;
 
 use serde_json::{Value, json};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 
+use crate::harness::patience::PATIENCE;
 use crate::harness::{Answer, World, model, tenant};
 use stint::http;
 use stint_backend::remote::openai::{self, Dialect, OpenAiBackend};
@@ -132,7 +132,7 @@ impl Caller {
                 heard += &String::from_utf8_lossy(&bytes[..count]);
             }
         };
-        let in_time = tokio::time::timeout(Duration::from_secs(10), all).await;
+        let in_time = tokio::time::timeout(PATIENCE, all).await;
         assert!(in_time.is_ok(), "no {words:?} in {heard}");
         heard
     }

@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use serde_json::{Value, json};
+use tokio::sync::watch;
 
 /// One step of an answer.
 #[derive(Debug, Clone)]
@@ -13,6 +14,8 @@ pub(crate) enum Step {
     Drip(Vec<u8>, Duration),
     /// Waits, or notes that the client left.
     Pause(Duration),
+    /// Waits until it is opened, or notes that the client left.
+    Wait(Gate),
     /// Says nothing more until the client leaves.
     Hold,
     /// Waits until more comes and closes the connection without reading it.
@@ -23,6 +26,24 @@ pub(crate) enum Step {
     Close,
     /// Closes this side only, and waits for the client to leave.
     HalfClose,
+}
+
+/// What an answer waits at until a test opens it. Clones are one gate.
+#[derive(Debug, Clone)]
+pub(crate) struct Gate(watch::Sender<bool>);
+
+impl Gate {
+    pub(crate) fn shut() -> Gate {
+        Gate(watch::Sender::new(false))
+    }
+
+    pub(crate) fn open(&self) {
+        self.0.send_replace(true);
+    }
+
+    pub(super) async fn pass(&self) {
+        let _ = self.0.subscribe().wait_for(|is_open| *is_open).await;
+    }
 }
 
 /// How one request is answered.
@@ -69,6 +90,11 @@ impl Script {
     /// One more chunk of a chunked body.
     pub(crate) fn chunk(self, text: &str) -> Script {
         self.send(format!("{:x}\r\n{text}\r\n", text.len()))
+    }
+
+    /// The same once the gate is open.
+    pub(crate) fn wait(self, gate: &Gate) -> Script {
+        self.then(Step::Wait(gate.clone()))
     }
 
     /// The same after a wait.

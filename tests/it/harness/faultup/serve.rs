@@ -1,10 +1,12 @@
 //! Plays the scripts on one connection.
 
 use std::sync::{Arc, Mutex};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use serde_json::Value;
 use tokio::time::timeout;
+
+use crate::harness::patience::QuietInstant;
 
 use super::log::Log;
 use super::script::{Script, Step};
@@ -62,8 +64,10 @@ struct Played<'a> {
 
 impl Played<'_> {
     fn left(&self) -> Then {
-        let now = Instant::now();
-        self.log.note(self.place, |exchange| exchange.left = exchange.left.or(Some(now)));
+        let now = QuietInstant::now();
+        self.log.note(self.place, |exchange| {
+            exchange.left.get_or_insert(now);
+        });
         Then::End
     }
 
@@ -78,6 +82,10 @@ async fn play(socket: &mut Socket, steps: Vec<Step>, played: &mut Played<'_>) ->
             Step::Send(bytes) => send(socket, &bytes, played).await,
             Step::Drip(bytes, each) => drip(socket, &bytes, each, played).await,
             Step::Pause(time) => timeout(time, gone(socket)).await.is_err(),
+            Step::Wait(gate) => tokio::select! {
+                () = gate.pass() => true,
+                () = gone(socket) => false,
+            },
             Step::Hold => timeout(Duration::MAX, gone(socket)).await.is_err(),
             Step::HalfClose => {
                 let _ = socket.half_close().await;

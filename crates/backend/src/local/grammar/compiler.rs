@@ -116,13 +116,13 @@ impl CompilerState {
         }
         let factory = self.factory.get_or_init(|| vocabulary::factory(&self.format, self.vocab));
         let factory = factory.as_ref().map_err(Clone::clone)?;
-        let parser = factory.create_parser(form.source).map_err(|error| first_line(&error.to_string()))?;
+        let parser = factory.create_parser(form.source).map_err(|error| summary(&format!("{error:#}")))?;
         let mut matcher = Matcher::new(Ok(parser));
         if !matcher.is_error() && matcher.is_stopped() {
             return Err("no answer fits it".into());
         }
         // The first mask is the dearest, and a grammar that has none is not worth keeping.
-        matcher.compute_mask().map_err(|error| first_line(&error.to_string()))?;
+        matcher.compute_mask().map_err(|error| summary(&format!("{error:#}")))?;
         let made = GrammarMatcher::new(matcher);
         let mut kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
         kept.push_back((hash, made.fork()));
@@ -133,21 +133,51 @@ impl CompilerState {
     }
 }
 
-/// What it is about; behind it stand places in the source that we wrote.
-fn first_line(message: &str) -> String {
-    message.lines().next().unwrap_or_default().trim().to_owned()
+/// What it is about, and of a pattern what is wrong with it. Behind that stand places in the source that we wrote.
+fn summary(message: &str) -> String {
+    let mut lines = message.lines().map(str::trim);
+    let first = lines.next().unwrap_or_default();
+    // A pattern of several lines stands below a rule.
+    let pattern = lines.next().filter(|pattern| !pattern.starts_with("~~~"));
+    match lines.find_map(|line| line.strip_prefix("error: ")) {
+        Some(reason) => {
+            let place = pattern.map(|pattern| format!(" in `{pattern}`")).unwrap_or_default();
+            format!("{first} {reason}{place}")
+        }
+        None => first.to_owned(),
+    }
 }
 
+/// The reason may quote the schema, so the caller alone is told it.
 fn refusal(member: UnsupportedFeature, why: &str) -> Failure {
     let what = match member {
         UnsupportedFeature::Form => "its schema",
         _ => "the parameters of its tools",
     };
-    Failure::incapable(member, format!("this model cannot hold an answer to {what}: {why}"))
+    let message = format!("this model cannot hold an answer to {what}");
+    Failure::incapable(member, message.clone()).with_upstream_message(format!("{message}: {why}"))
 }
 
 fn busy() -> Failure {
     let message = "too many schemas are being read: try again shortly";
     let retry_after = Some(Duration::from_secs(1));
     Failure { retry_after, ..Failure::new(Fault::Overload, message).unsent().retry_elsewhere() }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_error_is_cut_to_what_is_of_use_to_the_caller() {
+        let check = |message: &str, expected: &str| assert_eq!(summary(message), expected);
+        check("no such type\n  at 3(5)", "no such type");
+        check(
+            "invalid pattern: regex parse error:\n    a(b\n     ^\nerror: unclosed group",
+            "invalid pattern: regex parse error: unclosed group in `a(b`",
+        );
+        let several = "regex parse error:\n~~~~~~\n1: a(\n    ^\n2: b\n~~~~~~\nerror: unclosed group";
+        check(several, "regex parse error: unclosed group");
+        check("", "");
+    }
 }

@@ -95,6 +95,7 @@ fn model(name: &str, class: EnforcementClass) -> Model {
         name: name.into(),
         tariff: Some(Tariff::plain(Prices { input: price(100_000_000), output: price(400_000_000) })),
         context: Tokens(8192),
+        context_limited_by: None,
         classes: vec![class],
         thinking_min: Tokens::ZERO,
         thinks_always: false,

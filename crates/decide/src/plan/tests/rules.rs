@@ -134,7 +134,26 @@ fn what_is_left_lowers_effort_and_choice_but_refuses_a_stated_budget() {
 fn what_cannot_serve_is_told_apart() {
     check_refused(
         |w| w.models[0].context = Tokens(104),
-        &PlanRefusal::ContextExceeded { needed: Tokens(105), context: Tokens(104), member: "messages" },
+        &PlanRefusal::ContextExceeded {
+            needed: Tokens(105),
+            context: Tokens(104),
+            limited_by: None,
+            member: "messages",
+        },
+    );
+    let limited = PlanRefusal::ContextExceeded {
+        needed: Tokens(105),
+        context: Tokens(104),
+        limited_by: Some("the cache"),
+        member: "messages",
+    };
+    assert!(limited.to_string().contains("the context is 104 (the cache): shorten messages"), "{limited}");
+    check_refused(
+        |w| {
+            w.models[0].context = Tokens(104);
+            w.models[0].context_limited_by = Some("the cache");
+        },
+        &limited,
     );
     check_refused(
         |w| w.needs.capabilities.push(Capability::Images),

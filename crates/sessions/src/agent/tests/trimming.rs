@@ -232,3 +232,27 @@ fn what_was_signed_behind_a_call_that_is_dropped_goes_with_it() {
     let mut retry = trimmer.for_retry(&AnswerCallLimits::default());
     assert_eq!(retry.push(signed("fourth")), [], "nor is it kept of another try");
 }
+
+#[test]
+fn where_no_tool_is_declared_nothing_passes_that_something_must_be_set_aside_for() {
+    let tools = Arc::new(settings().tools);
+    let priced = tools.priced().next().expect("one that costs something").to_string();
+    let made: TestCalls =
+        vec![(priced, "{}".into()), ("look".into(), "{}".into()), ("look".into(), "{}".into())];
+    let passed = |change: fn(&mut Request), are_calls_limited| {
+        let mut request = request(&[], vec![user("?")]);
+        change(&mut request);
+        let limits = AnswerCallLimits::undeclared(&request, &tools, are_calls_limited);
+        let mut trim = ToolCallTrimmer::within(limits, tools.clone());
+        for event in events(&made, &[]) {
+            trim.push(event);
+        }
+        trim.finish(FinishReason::ToolCalls).1.passed.all.0
+    };
+    assert_eq!(passed(|_| (), false), 2, "what costs nothing passes");
+    assert_eq!(passed(|_| (), true), 0);
+    assert_eq!(passed(|request| request.budget.tool_calls_max = Some(Count(1)), false), 1);
+    let one_at_a_time =
+        |request: &mut Request| drop(request.extra.insert("parallel_tool_calls".into(), false.into()));
+    assert_eq!(passed(one_at_a_time, false), 1);
+}

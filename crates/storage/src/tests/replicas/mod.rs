@@ -29,7 +29,7 @@ use stint_types::units::{Amount, Money, RequestId, Timestamp, Tokens, Window};
 use super::super::{Postgres, PostgresCoordinator};
 use super::postgres::connect_for;
 
-const PATIENCE: Duration = Duration::from_secs(20);
+const PATIENCE: Duration = Duration::from_secs(60);
 /// A lease that does not run out in a test, however slow the machine is.
 const LONG: Duration = Duration::from_secs(10);
 

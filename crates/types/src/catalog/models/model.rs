@@ -75,6 +75,8 @@ pub struct Model {
     pub specialty: Option<Specialty>,
     /// Prompt and everything generated together; [`Model::CONTEXT_UNKNOWN`] where nobody says.
     pub context: Tokens,
+    /// What keeps the context below what the model itself could take, where something does: for errors about it.
+    pub context_limited_by: Option<&'static str>,
     /// How its thinking can be held, the strongest first; one at least.
     pub classes: Vec<EnforcementClass>,
     /// The least that a thought is given where its provider holds the budget; a smaller budget is no thought.
