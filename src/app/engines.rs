@@ -157,7 +157,7 @@ fn notes(format: &PromptFormat, manner: &LocalModelSettings, size: &EngineSize) 
     }
     if manner.calls_tools && !format.shows_tools() {
         notes.push(
-            "its chat template tells the model of no tools: a request with tools is refused unless its `tool_choice` forces a call"
+            "its chat template tells the model of no tools: it calls those that it was trained to call, or where `tool_choice` forces a call"
                 .to_owned(),
         );
     }

@@ -34,20 +34,6 @@ pub(super) fn check_syntax(request: &Request, syntax: Option<ToolCallSyntax>) ->
     Err(Failure::incapable(UnsupportedFeature::Tools, why))
 }
 
-/// Whether the model learns of the tools, or need not: it may be made to call one.
-///
-/// # Errors
-/// Where its prompt has no word of them, and it would have to call them by itself. Another model may.
-#[cfg(feature = "local")]
-pub(super) fn check_shown(request: &Request, are_shown: bool) -> Result<(), Failure> {
-    let is_free = request.tool_choice.as_ref().is_none_or(|choice| choice == "auto");
-    if request.tools.is_empty() || are_shown || !is_free {
-        return Ok(());
-    }
-    let why = "this model's chat template tells it of no tools, so it calls one only where it must: set tool_choice to \"required\"";
-    Err(Failure::incapable(UnsupportedFeature::Tools, why))
-}
-
 /// Whether the tools are declared to the model at all.
 pub(super) fn offers_tools(request: &Request) -> bool {
     !request.tools.is_empty() && request.tool_choice.as_ref().is_none_or(|choice| choice != "none")
@@ -176,18 +162,6 @@ mod tests {
         let pieces: Vec<Piece> = extracted.map(Result::unwrap).collect().await;
         let answer = Piece::Answer { text: "I look.".to_owned(), tokens: Tokens(5) };
         assert_eq!(pieces, [answer, Piece::End(GenerationEnd::Limit)]);
-    }
-
-    #[cfg(feature = "local")]
-    #[test]
-    fn a_model_that_learns_of_no_tools_is_not_left_to_call_them_by_itself() {
-        for (choice, is_taken) in [("auto", false), ("required", true), ("none", true)] {
-            assert_eq!(check_shown(&request(choice), false).is_ok(), is_taken, "{choice}");
-        }
-        let refused = check_shown(&Request { tool_choice: None, ..request("auto") }, false).unwrap_err();
-        assert_eq!(refused.unsupported, Some(UnsupportedFeature::Tools));
-        assert!(check_shown(&request("auto"), true).is_ok());
-        assert!(check_shown(&Request { tools: Vec::new(), ..request("auto") }, false).is_ok());
     }
 
     #[test]

@@ -147,7 +147,6 @@ impl LocalBackend {
         let request = &call.request;
         self.check_answers(request)?;
         tool_calls::check_syntax(request, self.settings.tool_syntax)?;
-        tool_calls::check_shown(request, self.format.shows_tools())?;
         let (prompt, phases) = match &call.part {
             GenerationPart::Whole { solution, .. } if let Some(prompt) = request.raw_prompt() => {
                 self.raw(&prompt, *solution)?
