@@ -124,9 +124,9 @@ impl Serialize for EmbeddingVector {
 
 impl<'de> Deserialize<'de> for EmbeddedText {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct Members;
+        struct ItemMembers;
 
-        impl<'de> Visitor<'de> for Members {
+        impl<'de> Visitor<'de> for ItemMembers {
             type Value = EmbeddedText;
 
             fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -148,7 +148,7 @@ impl<'de> Deserialize<'de> for EmbeddedText {
             }
         }
 
-        deserializer.deserialize_map(Members)
+        deserializer.deserialize_map(ItemMembers)
     }
 }
 
