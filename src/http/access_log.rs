@@ -172,7 +172,7 @@ impl AccessRecord {
     }
 
     /// It is answered with an error of that code, or else of that kind, about a member of the request.
-    pub(super) fn set_error_code(&self, code: &'static str, param: Option<&str>) {
+    pub(super) fn set_error_code(&self, code: &str, param: Option<&str>) {
         let mut details = self.details();
         details.code = Some(code.into());
         details.param = param.map(truncated);

@@ -6,6 +6,7 @@ mod convert;
 mod guardrail;
 mod token;
 
+use std::borrow::Cow;
 use std::time::Duration;
 
 use axum::http::{HeaderValue, StatusCode, header};
@@ -36,7 +37,7 @@ pub(crate) struct ApiError(Box<ApiErrorParts>);
 struct ApiErrorParts {
     status: StatusCode,
     kind: &'static str,
-    code: Option<&'static str>,
+    code: Option<Cow<'static, str>>,
     param: Option<String>,
     message: String,
     budget: Option<Value>,
@@ -199,7 +200,7 @@ impl ApiError {
         // The reference says of each code with which status it comes.
         let status = self.0.status.as_u16();
         debug_assert!(status == code.status || Some(status) == code.also, "{}: {status}", code.word);
-        self.0.code = Some(code.word);
+        self.0.code = Some(code.word.into());
         self
     }
 
@@ -234,7 +235,7 @@ impl ApiError {
         error.insert("message".into(), self.0.message.clone().into());
         error.insert("type".into(), self.0.kind.into());
         error.insert("param".into(), self.0.param.clone().into());
-        error.insert("code".into(), self.0.code.into());
+        error.insert("code".into(), self.0.code.as_deref().into());
         if let Some(budget) = &self.0.budget {
             error.insert("budget".into(), budget.clone());
         }
@@ -340,7 +341,7 @@ impl ApiError {
 
 impl IntoResponse for ApiError {
     fn into_response(self) -> Response {
-        let code = self.0.code.unwrap_or(self.0.kind);
+        let code = self.0.code.as_deref().unwrap_or(self.0.kind);
         super::access_log::note(|record| record.set_error_code(code, self.0.param.as_deref()));
         let mut response = json_response(&self.to_json());
         *response.status_mut() = self.0.status;

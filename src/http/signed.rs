@@ -8,7 +8,7 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
-use stint_types::chat::{SignedThought, SigningDomain, ThoughtSigner};
+use stint_types::chat::{SignedThought, SigningDomain, ThoughtSigner, ToolCallExtra};
 
 #[derive(Debug, Serialize, Deserialize)]
 struct SealedSignature {
@@ -16,6 +16,34 @@ struct SealedSignature {
     /// Eight hexadecimal digits.
     origin: String,
     block: Box<str>,
+}
+
+/// The member of a call's `extra_content` that says who added the others.
+const EXTRA_SIGNER: &str = "stint";
+
+#[derive(Debug, Serialize, Deserialize)]
+struct ExtraSigner {
+    model: Arc<str>,
+    /// Eight hexadecimal digits.
+    origin: String,
+}
+
+/// What is added to a call, and to which of its answer, if that is what was signed.
+pub(super) fn call_extra(SignedThought { signer, block }: &SignedThought) -> Option<(u32, Value)> {
+    let ToolCallExtra { index, mut extra_content, .. } = ToolCallExtra::read(block)?;
+    let origin = format!("{:08x}", signer.domain.0);
+    extra_content.insert(EXTRA_SIGNER.to_owned(), json!(ExtraSigner { model: signer.model.clone(), origin }));
+    Some((index, extra_content.into()))
+}
+
+/// The signed part that came back as the `extra_content` of a call; `index` is its place. What others put there is left out.
+pub(super) fn read_call_extra(tool_call_id: &str, index: usize, extra: &Value) -> Option<SignedThought> {
+    let mut extra_content = extra.as_object()?.clone();
+    let ExtraSigner { model, origin } = serde_json::from_value(extra_content.remove(EXTRA_SIGNER)?).ok()?;
+    let domain = SigningDomain(u32::from_str_radix(&origin, 16).ok()?);
+    let index = u32::try_from(index).ok()?;
+    let extra = ToolCallExtra { tool_call_id: tool_call_id.to_owned(), index, extra_content };
+    extra.signed(ThoughtSigner { model, domain })
 }
 
 /// The member that carries a signed part.
@@ -58,6 +86,20 @@ mod tests {
         let carried = reasoning_detail(&signed);
         assert_eq!(carried["type"], "reasoning.encrypted");
         assert_eq!(read_details(&[carried]), [signed]);
+    }
+
+    #[test]
+    fn what_a_provider_added_to_a_call_comes_back_as_it_was() {
+        let block =
+            r#"{"tool_call_id":"call_1","index":1,"extra_content":{"google":{"thought_signature":"c2ln"}}}"#;
+        let maker = ThoughtSigner { model: "gemini".into(), domain: SigningDomain(0x00ab_cdef) };
+        let signed = SignedThought { signer: maker, block: block.into() };
+        let (index, extra) = call_extra(&signed).unwrap();
+        assert_eq!((index, &extra["google"]["thought_signature"]), (1, &json!("c2ln")));
+        assert_eq!(read_call_extra("call_1", 1, &extra), Some(signed));
+        let of_others = json!({ "google": { "thought_signature": "c2ln" } });
+        assert_eq!(read_call_extra("call_1", 1, &of_others), None);
+        assert_eq!(read_call_extra("call_1", 1, &json!("text")), None);
     }
 
     #[test]

@@ -6,8 +6,9 @@ use serde_json::{Value, json};
 
 use crate::harness::faultup::Faultup;
 use crate::harness::faultup::rig::Rig;
-use crate::harness::faultup::script::{DONE, Script, Step, ends, event, stream, used};
+use crate::harness::faultup::script::{DONE, Script, Step, ends, event, says, stream, used, whole};
 use crate::harness::{Answer, World, model, tenant};
+use stint_backend::remote::anthropic::{self, AnthropicBackend};
 use stint_backend::remote::responses::{OpenAiResponsesBackend, Settings};
 use stint_backend::remote::{self, Connections};
 use stint_types::catalog::{EnforcementClass, Model};
@@ -111,6 +112,152 @@ async fn a_refusal_that_is_sent_back_is_what_the_model_said() {
     rig.world.ask("sk-key", &json!({ "model": "m", "messages": messages })).await.good();
     let sent = rig.upstream.log()[0].body.clone();
     assert_eq!(sent["messages"][1]["content"], "I cannot help.", "{sent}");
+}
+
+/// A gateway whose model `m` is behind Claude, which declines after these words and says why.
+async fn behind_claude(words: &str, why: Option<&str>) -> (World, Faultup) {
+    let usage = json!({ "input_tokens": 9, "output_tokens": 1 });
+    let details = json!({ "type": "refusal", "category": "bio", "explanation": why });
+    let end = json!({ "stop_reason": "refusal", "stop_sequence": null, "stop_details": details });
+    let said = [
+        json!({ "type": "message_start", "message": { "usage": usage } }),
+        json!({ "type": "content_block_start", "index": 0, "content_block": { "type": "text", "text": "" } }),
+        json!({ "type": "content_block_delta", "index": 0, "delta": { "type": "text_delta", "text": words } }),
+        json!({ "type": "content_block_stop", "index": 0 }),
+        json!({ "type": "message_delta", "delta": end, "usage": { "output_tokens": 5 } }),
+        json!({ "type": "message_stop" }),
+    ];
+    let said: String = said.iter().map(event).collect();
+    let upstream = Faultup::start(vec![stream().send(said).then(Step::Close)]).await;
+    let client =
+        remote::Settings { base_url: format!("{}/v1", upstream.address), ..remote::Settings::default() };
+    let settings = anthropic::Settings {
+        client,
+        model: "claude".to_owned(),
+        name: "m".into(),
+        ..anthropic::Settings::default()
+    };
+    let backend = Arc::new(AnthropicBackend::new(&Connections::default(), settings).unwrap());
+    let model = Model { solution_max: Some(Tokens(20)), ..model("m", EnforcementClass::Effort) };
+    (World::with(vec![(model, backend)], vec![tenant("key", 1 << 50)], |_| ()).await, upstream)
+}
+
+#[tokio::test]
+async fn what_claude_says_when_it_declines_is_a_refusal() {
+    let (world, _upstream) = behind_claude("I cannot help.", None).await;
+    let chat = ask(&world, APIS[0], false).await.good();
+    let message = &chat["choices"][0]["message"];
+    assert_eq!((&message["refusal"], &message["content"]), (&json!("I cannot help."), &Value::Null));
+    assert_eq!(ask(&world, APIS[2], false).await.good()["stop_reason"], "refusal");
+}
+
+#[tokio::test]
+async fn why_claude_declines_is_a_refusal_too_whole_and_streamed() {
+    let (world, _upstream) = behind_claude("It is", Some("About a toxin.")).await;
+    let chat = ask(&world, APIS[0], false).await.good();
+    assert_eq!(chat["choices"][0]["message"]["refusal"], "\n\nAbout a toxin.");
+    let streamed = ask(&world, APIS[0], true).await.chunks();
+    assert_eq!(streamed.joined(0, "refusal"), "\n\nAbout a toxin.");
+    let streamed = ask(&world, APIS[1], true).await.chunks().all;
+    assert_eq!(events(&streamed, "response.refusal.done")[0]["refusal"], "\n\nAbout a toxin.");
+}
+
+/// The one call of a turn, and a chunk that has it with what Google adds to it.
+fn google_call(id: &str) -> Value {
+    json!({
+        "index": 0, "id": id, "type": "function", "function": { "name": "look", "arguments": "{}" },
+        "extra_content": { "google": { "thought_signature": "c2lnbmVk" } },
+    })
+}
+
+#[tokio::test]
+async fn what_a_provider_adds_to_a_call_is_told_and_goes_back_with_it() {
+    let rig = Rig::new(vec![deltas(&[json!({ "tool_calls": [google_call("call_1")] })])]).await;
+    let asked = |more: &[Value], stream: bool| {
+        let mut messages = vec![json!({ "role": "user", "content": "Look." })];
+        messages.extend_from_slice(more);
+        let function = json!({ "name": "look", "parameters": { "type": "object", "properties": {} } });
+        json!({
+            "model": "m", "stream": stream, "max_tokens": 20, "messages": messages,
+            "tools": [{ "type": "function", "function": function }],
+        })
+    };
+    let whole = rig.world.ask("sk-key", &asked(&[], false)).await.good();
+    let message = &whole["choices"][0]["message"];
+    let extra = &message["tool_calls"][0]["extra_content"];
+    assert_eq!(extra["google"]["thought_signature"], "c2lnbmVk", "{whole}");
+    let streamed = rig.world.ask("sk-key", &asked(&[], true)).await.chunks().all;
+    let told: Vec<&Value> = streamed
+        .iter()
+        .map(|chunk| &chunk["choices"][0]["delta"]["tool_calls"][0])
+        .filter(|call| call["extra_content"].is_object())
+        .collect();
+    assert_eq!((told.len(), &told[0]["index"], &told[0]["extra_content"]), (1, &json!(0), extra));
+
+    let result = json!({ "role": "tool", "tool_call_id": "call_1", "content": "Nothing." });
+    rig.world.ask("sk-key", &asked(&[message.clone(), result.clone()], false)).await.good();
+    let sent = rig.upstream.log().last().unwrap().body.clone();
+    let back = &sent["messages"][1]["tool_calls"][0]["extra_content"];
+    assert_eq!(*back, google_call("")["extra_content"], "{sent}");
+
+    let mut of_another = message.clone();
+    of_another["tool_calls"][0]["extra_content"]["stint"]["origin"] = json!("00000001");
+    rig.world.ask("sk-key", &asked(&[of_another, result], false)).await.good();
+    let sent = rig.upstream.log().last().unwrap().body.clone();
+    assert_eq!(sent["messages"][1]["tool_calls"][0].get("extra_content"), None, "{sent}");
+}
+
+#[tokio::test]
+async fn an_answer_that_was_broken_off_is_told_as_one_whatever_the_upstreams_word_for_it() {
+    for word in ["insufficient_system_resource", "model_length", "abort", "repetition", "so_it_goes"] {
+        let said = event(&says("It is")) + &event(&ends(word)) + &event(&used(9, 2)) + DONE;
+        let rig = Rig::new(vec![stream().send(said).then(Step::Close)]).await;
+        let chat = ask(&rig.world, APIS[0], false).await.good();
+        assert_eq!(chat["choices"][0]["finish_reason"], "length", "{word}");
+        let response = ask(&rig.world, APIS[1], false).await.good();
+        assert_eq!(response["status"], "incomplete", "{word}");
+        assert_eq!(ask(&rig.world, APIS[2], false).await.good()["stop_reason"], "max_tokens", "{word}");
+        let chunks = ask(&rig.world, APIS[0], true).await.chunks().all;
+        assert!(chunks.iter().any(|chunk| chunk["choices"][0]["finish_reason"] == "length"), "{word}");
+        let all = ask(&rig.world, APIS[1], true).await.chunks().all;
+        assert_eq!(events(&all, "response.incomplete").len(), 1, "{word}");
+        let all = ask(&rig.world, APIS[2], true).await.chunks().all;
+        assert_eq!(events(&all, "message_delta")[0]["delta"]["stop_reason"], "max_tokens", "{word}");
+    }
+}
+
+#[tokio::test]
+async fn an_upstreams_own_code_and_member_reach_the_caller() {
+    let error = json!({ "message": "It was filtered.", "code": "content_filter", "param": "prompt" });
+    let body = json!({ "error": error }).to_string();
+    let rig = Rig::new(vec![whole("400 Bad Request", "content-type: application/json\r\n", &body)]).await;
+    for api in APIS {
+        for stream in [false, true] {
+            let error = ask(&rig.world, api, stream).await.error();
+            assert_eq!(
+                (&error["code"], &error["param"]),
+                (&json!("content_filter"), &json!("prompt")),
+                "{error}"
+            );
+        }
+    }
+}
+
+#[tokio::test]
+async fn nobody_is_asked_to_try_again_where_that_cannot_help() {
+    let quota = json!({ "error": { "message": "no money", "code": "insufficient_quota" } }).to_string();
+    for (status, body) in [("401 No", "{}"), ("403 No", "{}"), ("404 No", "{}"), ("429 No", &*quota)] {
+        let json = "content-type: application/json\r\n";
+        let rig = Rig::new(vec![whole(status, json, body)]).await;
+        for api in [APIS[0], APIS[2]] {
+            let answer = ask(&rig.world, api, false).await;
+            assert_eq!(
+                (answer.status, &answer.headers["x-should-retry"]),
+                (502, &"false".parse().unwrap()),
+                "{status}"
+            );
+        }
+    }
 }
 
 /// The phases and texts of the messages among some items.

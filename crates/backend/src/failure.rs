@@ -99,6 +99,8 @@ pub struct Failure {
     pub retry_after: Option<Duration>,
     /// The code of the error that the caller is to see, where it is the caller's fault.
     pub code: Option<&'static str>,
+    /// What the upstream calls its refusal, where that is the caller's fault and has no code of ours.
+    pub upstream_code: Option<Box<UpstreamErrorCode>>,
     /// What was asked for that the model cannot do, where that is why.
     pub unsupported: Option<UnsupportedFeature>,
     /// The caller's member that has a value which cannot be, where one has.
@@ -129,6 +131,7 @@ impl Failure {
             retry,
             retry_after: None,
             code: None,
+            upstream_code: None,
             unsupported: None,
             member: None,
         }
@@ -190,6 +193,15 @@ impl Failure {
     }
 }
 
+/// What an upstream calls its refusal, in OpenAI's form: words as codes and names of members are, and no sentences.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct UpstreamErrorCode {
+    /// Its code, such as `content_filter`.
+    pub code: Option<String>,
+    /// The member of the request that it is about.
+    pub param: Option<String>,
+}
+
 /// What of an upstream's refusal may be logged, on one line.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct UpstreamReason {
@@ -230,6 +242,7 @@ impl fmt::Debug for Failure {
             retry,
             retry_after,
             code,
+            upstream_code,
             unsupported: lack,
             member,
         } = self;
@@ -241,6 +254,7 @@ impl fmt::Debug for Failure {
             .field("retry", retry)
             .field("retry_after", retry_after)
             .field("code", code)
+            .field("upstream_code", upstream_code)
             .field("lack", lack)
             .field("member", member)
             .finish_non_exhaustive()

@@ -31,7 +31,9 @@ use stint_types::units::Tokens;
 
 pub use behavior::{BehaviorObservation, BehaviorTracker, TargetBehavior, Turns};
 pub use embedding::{EmbeddedText, EmbeddingResult, EmbeddingVector};
-pub use failure::{ENGINE_RESTARTING, Failure, Fault, Retry, UnsupportedFeature, UpstreamReason};
+pub use failure::{
+    ENGINE_RESTARTING, Failure, Fault, Retry, UnsupportedFeature, UpstreamErrorCode, UpstreamReason,
+};
 pub use outage::TargetOutage;
 pub use output_stats::{OutputStats, weighted_characters};
 pub use unavailable::UnavailableBackend;

@@ -68,9 +68,12 @@ pub(super) fn usage(receipt: &RequestReceipt) -> Value {
     usage
 }
 
-/// Before anything is written: what is to be read.
+/// Before anything is written: what is to be read. For how long which part of it is kept is not known yet, and SDKs read that
+/// nowhere else.
 pub(super) fn prompt_usage(prompt: Tokens) -> Value {
-    counted(PromptCacheUsage { fresh: prompt, ..PromptCacheUsage::default() }, Tokens::ZERO)
+    let mut usage = counted(PromptCacheUsage { fresh: prompt, ..PromptCacheUsage::default() }, Tokens::ZERO);
+    usage["cache_creation"] = Value::Null;
+    usage
 }
 
 fn counted(prompt: PromptCacheUsage, output: Tokens) -> Value {

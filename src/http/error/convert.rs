@@ -5,7 +5,7 @@ use std::time::Duration;
 use axum::http::StatusCode;
 
 use crate::gateway::{Denial, FeedbackError, RequestRefusal};
-use stint_backend::{ENGINE_RESTARTING, Failure, Fault};
+use stint_backend::{ENGINE_RESTARTING, Failure, Fault, Retry, UpstreamErrorCode};
 use stint_decide::plan;
 use stint_ledger::{ReserveError, Shortfall};
 use stint_sessions::agent::HistoryTooLong;
@@ -148,6 +148,17 @@ impl From<plan::PlanRefusal> for ApiError {
     }
 }
 
+impl ApiError {
+    /// The same in the upstream's own terms, where there is no code of ours that says more.
+    fn stating(mut self, UpstreamErrorCode { code, param }: UpstreamErrorCode) -> ApiError {
+        if self.0.code.as_deref() == Some(codes::UPSTREAM_REFUSED.word) {
+            self.0.code = code.map(Into::into).or(self.0.code.take());
+        }
+        self.0.param = param.or(self.0.param.take());
+        self
+    }
+}
+
 /// Callers never see our insides: whose fault it was, and what they can do.
 impl From<Failure> for ApiError {
     fn from(failure: Failure) -> ApiError {
@@ -155,8 +166,11 @@ impl From<Failure> for ApiError {
             Fault::Caller if let Some(member) = failure.member => {
                 ApiError::invalid(None, failure.for_caller()).with_param(member)
             }
-            Fault::Caller => ApiError::invalid(None, failure.for_caller())
-                .with_code(failure.code.map_or(codes::UPSTREAM_REFUSED, codes::named)),
+            Fault::Caller => {
+                let problem = ApiError::invalid(None, failure.for_caller())
+                    .with_code(failure.code.map_or(codes::UPSTREAM_REFUSED, codes::named));
+                failure.upstream_code.into_iter().fold(problem, |problem, stated| problem.stating(*stated))
+            }
             Fault::Overload => {
                 let wait = failure.retry_after.unwrap_or(Duration::from_secs(1));
                 let when = if wait <= SHORTLY {
@@ -196,8 +210,10 @@ impl From<Failure> for ApiError {
             }
             Fault::Backend | Fault::Credential => {
                 let message = "the model's backend failed; the operator's log has the reason";
-                ApiError::new(StatusCode::BAD_GATEWAY, "server_error", message)
-                    .with_code(codes::UPSTREAM_FAILED)
+                let mut problem = ApiError::new(StatusCode::BAD_GATEWAY, "server_error", message);
+                // A refused key, an empty account and an unknown model stay what they are until the operator mends them.
+                problem.0.is_final = failure.fault == Fault::Credential || failure.retry < Retry::Again;
+                problem.with_code(codes::UPSTREAM_FAILED)
             }
         }
     }
@@ -210,5 +226,47 @@ impl From<FeedbackError> for ApiError {
             FeedbackError::Store(ref error) => ApiError::history_unavailable(error),
             FeedbackError::TooManyReversals(wait) => ApiError::rate_exceeded(error.to_string(), wait),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use axum::response::IntoResponse;
+
+    use super::*;
+
+    #[test]
+    fn a_refusal_is_told_by_the_upstreams_own_code_where_it_has_one() {
+        let stated = |code: Option<&str>| {
+            let code = code.map(str::to_owned);
+            Some(Box::new(UpstreamErrorCode { code, param: Some("prompt".to_owned()) }))
+        };
+        let refused = || Failure::new(Fault::Caller, "no");
+        let check = |failure: Failure, expected: &str| {
+            let problem = ApiError::from(failure).to_json();
+            assert_eq!(
+                (&problem["error"]["code"], &problem["error"]["param"]),
+                (&expected.into(), &"prompt".into())
+            );
+        };
+        check(Failure { upstream_code: stated(Some("content_filter")), ..refused() }, "content_filter");
+        check(Failure { upstream_code: stated(None), ..refused() }, "upstream_refused");
+        let long = refused().code("context_length_exceeded");
+        check(
+            Failure { upstream_code: stated(Some("string_above_max_length")), ..long },
+            "context_length_exceeded",
+        );
+    }
+
+    #[test]
+    fn nobody_is_asked_to_try_again_what_only_the_operator_can_mend() {
+        let check = |failure: Failure, expected: Option<&str>| {
+            let response = ApiError::from(failure).into_response();
+            let told = response.headers().get("x-should-retry").map(|value| value.to_str().unwrap());
+            assert_eq!((response.status(), told), (StatusCode::BAD_GATEWAY, expected));
+        };
+        check(Failure::new(Fault::Credential, "the upstream answered 401"), Some("false"));
+        check(Failure::new(Fault::Backend, "the upstream answered 404").retry_elsewhere(), Some("false"));
+        check(Failure::new(Fault::Backend, "the upstream answered 500"), None);
     }
 }

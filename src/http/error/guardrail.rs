@@ -27,7 +27,7 @@ impl From<Objection> for ApiError {
 impl ApiError {
     /// True if a guardrail could not judge what it is about.
     pub(in crate::http) fn is_unjudged(&self) -> bool {
-        self.0.code == Some(codes::GUARDRAIL_UNAVAILABLE.word)
+        self.0.code.as_deref() == Some(codes::GUARDRAIL_UNAVAILABLE.word)
     }
 
     /// The same, and another try would not help.

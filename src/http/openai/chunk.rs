@@ -68,6 +68,9 @@ pub(super) struct CallPiece<'a> {
     pub(super) id: Option<&'a str>,
     #[serde(rename = "type", skip_serializing_if = "Option::is_none")]
     pub(super) kind: Option<&'static str>,
+    /// What its provider wants back with it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) extra_content: Option<&'a Value>,
 }
 
 /// More of its function.

@@ -6,7 +6,9 @@ use crate::http::error::ApiError;
 use crate::http::fields::Fields;
 use crate::http::tool_pairing::{self, TurnGrouping, UnpairedTool};
 use crate::http::{cache_control, metadata, signed};
-use stint_types::chat::{ContentPart, Message, Request, Role, SamplingOptions, Tool, ToolCall};
+use stint_types::chat::{
+    ContentPart, Message, Request, Role, SamplingOptions, SignedThought, Tool, ToolCall,
+};
 
 use super::checks::STOPS_MAX;
 
@@ -193,7 +195,11 @@ fn tool(at: usize, mut declaration: Value) -> Result<Tool, ApiError> {
     let marked = cache_control::take_from_tool(&format!("tools[{at}]"), &mut declaration)?;
     if declaration["type"] != "function" {
         let param = format!("tools[{at}].type");
-        return Err(ApiError::invalid(Some(&param), "must be \"function\": built-in tools are not offered"));
+        let why = match declaration["type"].as_str() {
+            Some("custom") => "must be \"function\" here: custom tools are taken on /v1/responses only",
+            _ => "must be \"function\": built-in tools are not offered",
+        };
+        return Err(ApiError::invalid(Some(&param), why));
     }
     match declaration["function"]["name"].as_str() {
         Some(name) => {
@@ -249,7 +255,7 @@ fn message(path: &str, value: Value) -> Result<Message, ApiError> {
             return Err(ApiError::invalid(Some(&fields.full_name("role")), must));
         }
     };
-    let tool_calls = tool_calls(&mut fields)?;
+    let (tool_calls, extras) = tool_calls(&mut fields)?;
     let mut content = content(&mut fields)?;
     let is_said = |part: &ContentPart| !matches!(part, ContentPart::Text(text) if text.is_empty());
     let refusal = fields.text("refusal")?.filter(|_| !content.iter().any(is_said));
@@ -260,11 +266,13 @@ fn message(path: &str, value: Value) -> Result<Message, ApiError> {
     let thought = fields.text("reasoning_content")?;
     let thought = thought.or(fields.text("reasoning")?);
     fields.take_all(ECHOED);
+    let mut signed = signed::read_details(&fields.list("reasoning_details")?.unwrap_or_default());
+    signed.extend(extras);
     let message = Message {
         role,
         content,
         thought,
-        signed: signed::read_details(&fields.list("reasoning_details")?.unwrap_or_default()),
+        signed,
         tool_calls,
         tool_call_id: match role {
             Role::Tool => Some(fields.require("tool_call_id")?),
@@ -329,9 +337,14 @@ fn audio(fields: &mut Fields) -> Result<ContentPart, ApiError> {
     ))
 }
 
-fn tool_calls(fields: &mut Fields) -> Result<Vec<ToolCall>, ApiError> {
+/// The calls, and what their provider added to them and wants back.
+fn tool_calls(fields: &mut Fields) -> Result<(Vec<ToolCall>, Vec<SignedThought>), ApiError> {
     let path = fields.full_name("tool_calls");
     let list = fields.list("tool_calls")?.unwrap_or_default();
+    let extra = |(at, call): (usize, &Value)| {
+        signed::read_call_extra(call["id"].as_str()?, at, call.get("extra_content")?)
+    };
+    let extras = list.iter().enumerate().filter_map(extra).collect();
     let call = |(at, call): (usize, Value)| {
         let text = |value: &Value| value.as_str().map(str::to_owned);
         let (id, function) = (text(&call["id"]), &call["function"]);
@@ -343,5 +356,6 @@ fn tool_calls(fields: &mut Fields) -> Result<Vec<ToolCall>, ApiError> {
             }
         }
     };
-    list.into_iter().enumerate().map(call).collect()
+    let calls: Vec<ToolCall> = list.into_iter().enumerate().map(call).collect::<Result<_, ApiError>>()?;
+    Ok((calls, extras))
 }

@@ -8,7 +8,7 @@ use crate::http::budget_report::{BudgetReport, budget};
 use crate::http::collected_choice::CollectedChoice;
 use crate::http::signed;
 use stint_types::catalog::ChoiceUsage;
-use stint_types::chat::{AnswerNote, ChoiceEvent};
+use stint_types::chat::{AnswerNote, ChoiceEvent, ToolCallDelta};
 use stint_types::units::{RequestId, Timestamp, Tokens};
 
 /// A whole answer.
@@ -84,6 +84,7 @@ fn message(choice: CollectedChoice, options: OpenAiRenderOptions) -> (ChatMessag
     let mut logprobs = Value::Null;
     let (mut thought, mut answer, mut refusal) = (String::new(), String::new(), None);
     let (mut tool_calls, mut reasoning_details, mut annotations) = (Vec::new(), Vec::new(), Vec::new());
+    let mut extras = Vec::new();
     for event in choice.into_events() {
         match event {
             ChoiceEvent::Thought(text) if thought.is_empty() => thought = text,
@@ -97,16 +98,20 @@ fn message(choice: CollectedChoice, options: OpenAiRenderOptions) -> (ChatMessag
                 if so_far.is_empty() { *so_far = text } else { *so_far += &text }
             }
             ChoiceEvent::Logprobs(entries) => logprobs = logprobs_member(entries),
-            ChoiceEvent::Signed(signed) => reasoning_details.push(signed::reasoning_detail(&signed)),
-            ChoiceEvent::ToolCall(call) => {
-                let function = json!({ "name": call.name.unwrap_or_default(), "arguments": call.arguments });
-                let id = call.id.unwrap_or_default();
-                tool_calls.push(json!({ "id": id, "type": "function", "function": function }));
-            }
+            ChoiceEvent::Signed(signed) => match signed::call_extra(&signed) {
+                Some(extra) => extras.push(extra),
+                None => reasoning_details.push(signed::reasoning_detail(&signed)),
+            },
+            ChoiceEvent::ToolCall(call) => tool_calls.push((call.index, tool_call(call))),
         }
     }
     if !options.thoughts {
         reasoning_details.clear();
+    }
+    let tool_calls = with_extras(tool_calls, extras);
+    // The model said only at the end that all of it declines.
+    if refusal.as_ref().is_some_and(String::is_empty) {
+        refusal = Some(std::mem::take(&mut answer));
     }
     let is_silent = answer.is_empty() && (!tool_calls.is_empty() || refusal.is_some());
     let reasoning_content = Some(thought).filter(|thought| options.thoughts && !thought.is_empty());
@@ -121,6 +126,21 @@ fn message(choice: CollectedChoice, options: OpenAiRenderOptions) -> (ChatMessag
         tool_calls,
     };
     (message, logprobs)
+}
+
+fn tool_call(ToolCallDelta { id, name, arguments, .. }: ToolCallDelta) -> Value {
+    let function = json!({ "name": name.unwrap_or_default(), "arguments": arguments });
+    json!({ "id": id.unwrap_or_default(), "type": "function", "function": function })
+}
+
+/// The calls, by their place in the answer, with what their provider added to them.
+fn with_extras(mut calls: Vec<(u32, Value)>, extras: Vec<(u32, Value)>) -> Vec<Value> {
+    for (index, extra) in extras {
+        if let Some((_, call)) = calls.iter_mut().find(|(at, _)| *at == index) {
+            call["extra_content"] = extra;
+        }
+    }
+    calls.into_iter().map(|(_, call)| call).collect()
 }
 
 /// The chances of tokens, as OpenAI has them in a choice.

@@ -163,10 +163,23 @@ impl OpenAiStreamWriter {
             ChoiceEvent::ToolCall(call) => {
                 let function = FunctionPiece { name: call.name.as_deref(), arguments: &call.arguments };
                 let id = call.id.as_deref();
-                let piece = CallPiece { index: call.index, function, id, kind: id.map(|_| "function") };
+                let kind = id.map(|_| "function");
+                let piece = CallPiece { index: call.index, function, id, kind, extra_content: None };
                 Some(ChunkDelta { tool_calls: Some([piece]), ..delta })
             }
         }
+    }
+
+    /// What a provider added to one of a choice's calls.
+    fn call_extra(&mut self, choice: u32, call: u32, extra: &Value) -> String {
+        if self.options.kind == CompletionFormat::Text {
+            return String::new();
+        }
+        let function = FunctionPiece { name: None, arguments: "" };
+        let piece = CallPiece { index: call, function, id: None, kind: None, extra_content: Some(extra) };
+        let delta = ChunkDelta { tool_calls: Some([piece]), ..ChunkDelta::default() };
+        let choice = self.choice(choice, delta, None);
+        self.event(&choice)
     }
 
     /// The finishing chunks, the budget on the last of them, usage where it was asked for, and the end mark.
@@ -203,6 +216,11 @@ impl StreamWriter for OpenAiStreamWriter {
         }
         if event == ChoiceEvent::Note(AnswerNote::Refusal) {
             self.refuse(choice);
+        }
+        if let ChoiceEvent::Signed(signed) = &event
+            && let Some((call, extra)) = signed::call_extra(signed)
+        {
+            return self.call_extra(choice, call, &extra);
         }
         if let ChoiceEvent::Answer(text) = &event
             && let Some(written) = self.text_event(choice, text)

@@ -15,6 +15,7 @@ mod connectors;
 mod embeddings;
 mod event_repair;
 mod event_stream;
+mod finish_word;
 pub mod gemini;
 #[cfg(test)]
 mod golden;

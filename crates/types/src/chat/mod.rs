@@ -11,6 +11,7 @@ mod member_phase;
 mod message;
 mod raw_prompt;
 mod request;
+mod tool_call_extra;
 mod tool_name;
 mod tools;
 mod vendor_headers;
@@ -26,6 +27,7 @@ pub use message::{
 };
 pub use raw_prompt::RawPrompt;
 pub use request::{CompletionKind, Request, SamplingOptions, Tool};
+pub use tool_call_extra::ToolCallExtra;
 pub use tool_name::short_tool_name;
 pub use tools::{ToolCounts, ToolLimits};
 pub use vendor_headers::VendorHeaders;

@@ -14,7 +14,7 @@ pub(in crate::http) const UPSTREAM_FAILED: ErrorCode = ErrorCode {
     status: 502,
     also: None,
     when: "The model's backend failed",
-    remedy: "Ask again; the operator's log has the reason",
+    remedy: "Ask again, unless `x-should-retry` is `false`; the operator's log has the reason",
 };
 pub(in crate::http) const NO_ANSWER: ErrorCode = ErrorCode {
     word: "no_answer",

@@ -5,8 +5,9 @@ use std::collections::{BTreeMap, VecDeque};
 use serde_json::{Map, Value, json};
 
 use crate::remote::call_ids::CallIds;
+use crate::remote::finish_word;
 use crate::remote::refusal;
-use crate::remote::uncounted::{answer, stop, thought};
+use crate::remote::uncounted::{answer, refusal_begins, thought};
 use crate::{Failure, Fault, GenerationEnd, Piece, TokenUsage};
 use stint_types::chat::{SignedThought, ThoughtSigner, ToolCallDelta};
 use stint_types::units::Tokens;
@@ -28,6 +29,8 @@ pub(super) struct AnthropicReader {
     /// The counts so far; those of the prompt come first, and may be repeated at the end.
     counts: Map<String, Value>,
     ending: Option<GenerationEnd>,
+    /// True once the model declines.
+    refuses: bool,
 }
 
 /// A block that has begun.
@@ -63,6 +66,7 @@ impl AnthropicReader {
             letters: 0,
             counts: Map::new(),
             ending: None,
+            refuses: false,
         }
     }
 
@@ -124,10 +128,22 @@ impl AnthropicReader {
         })
     }
 
+    /// It declines, and says only now that what it wrote is no answer. Why stands beside that, where it says so.
+    fn refuse(&mut self, details: &Value, pieces: &mut VecDeque<Piece>) {
+        pieces.extend(refusal_begins(&mut self.refuses));
+        if let Some(why) = non_empty(text(details, "explanation")) {
+            let gap = if self.letters > 0 { "\n\n" } else { "" };
+            pieces.push_back(answer([gap, why].concat()));
+        }
+    }
+
     /// The count at the end.
     fn finish(&mut self, event: &Value, pieces: &mut VecDeque<Piece>) {
         if let Some(word) = event.pointer("/delta/stop_reason").and_then(Value::as_str) {
             self.ending = Some(ending(word));
+            if word == "refusal" {
+                self.refuse(&event["delta"]["stop_details"], pieces);
+            }
         }
         let by = event.pointer("/delta/stop_sequence").and_then(Value::as_str);
         pieces.extend(by.map(|text| Piece::StoppedBy(text.into())));
@@ -231,10 +247,10 @@ impl crate::remote::EventReader for AnthropicReader {
 /// `pause_turn` asks for a continuation. It is only sent to clients that let the provider run tools.
 fn ending(word: &str) -> GenerationEnd {
     match word {
-        "max_tokens" | "model_context_window_exceeded" | "pause_turn" => GenerationEnd::Limit,
+        "pause_turn" => GenerationEnd::Limit,
         "tool_use" => GenerationEnd::ToolCalls,
         "refusal" => GenerationEnd::Filtered,
-        _ => stop(),
+        word => finish_word::ending(word).unwrap_or(GenerationEnd::Limit),
     }
 }
 

@@ -5,9 +5,6 @@ use std::borrow::Cow;
 use serde::Deserialize;
 use serde_json::Value;
 
-use crate::{Failure, Fault, GenerationEnd};
-use stint_types::units::Tokens;
-
 use super::lenient_text::LenientText;
 use super::rare_value::RareValue;
 
@@ -105,6 +102,9 @@ pub(super) struct OpenAiCallDelta<'a> {
     pub(super) id: Option<String>,
     #[serde(default, borrow)]
     pub(super) function: Option<OpenAiFunctionDelta<'a>>,
+    /// What its provider wants back with it. Read leniently.
+    #[serde(default)]
+    pub(super) extra_content: RareValue,
 }
 
 /// More of its function.
@@ -115,20 +115,4 @@ pub(super) struct OpenAiFunctionDelta<'a> {
     /// Text; some send the object itself.
     #[serde(borrow)]
     pub(super) arguments: LenientText<'a>,
-}
-
-/// Why a stream ended, by the word of its last chunk.
-pub(super) fn finish_reason(word: &str) -> Result<GenerationEnd, Failure> {
-    match word {
-        "length" | "max_tokens" => Ok(GenerationEnd::Limit),
-        "tool_calls" | "function_call" => Ok(GenerationEnd::ToolCalls),
-        "content_filter" => Ok(GenerationEnd::Filtered),
-        "error" => Err(Failure::new(Fault::Backend, "the upstream gave up")),
-        _ => Ok(stop()),
-    }
-}
-
-/// The end of the text. These upstreams do not say whether the end-of-text token is counted.
-pub(super) fn stop() -> GenerationEnd {
-    GenerationEnd::Stop { tokens: Tokens::ZERO }
 }

@@ -5,13 +5,14 @@ use std::collections::VecDeque;
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
+use crate::remote::finish_word;
 use crate::remote::refusal;
+use crate::remote::uncounted::stop;
 use crate::remote::wire::decimal;
 use crate::{BackendCall, Failure, Fault, GenerationEnd, Piece};
 use stint_types::chat::RawPrompt;
 use stint_types::units::Tokens;
 
-use super::chunk::{finish_reason, stop};
 use super::usage::{StreamProgress, UsageReader};
 
 /// Members of the caller's that mean the same here.
@@ -85,7 +86,7 @@ impl crate::remote::EventReader for OpenAiCompletionReader {
                 pieces.push_back(Piece::Answer { text: choice.text, tokens: Tokens::ZERO });
             }
             if let Some(word) = choice.finish_reason {
-                self.ending = Some(finish_reason(&word)?);
+                self.ending = Some(finish_word::ending(&word)?);
             }
         }
         pieces.extend(usage.map(Piece::Usage));

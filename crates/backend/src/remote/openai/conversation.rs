@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 
 use crate::Thought;
 use crate::remote::wire;
-use stint_types::chat::{CacheTtl, ContentPart, Message, Role};
+use stint_types::chat::{CacheTtl, ContentPart, Message, Role, ToolCallExtra};
 
 use super::dialect::{ResumeMethod, ThoughtReplay};
 use super::{Dialect, Settings};
@@ -14,6 +14,7 @@ pub(in crate::remote) fn plain_messages(settings: &Settings, messages: &[Message
     let Value::Array(mut turns) = wire::messages(messages, false) else { return Vec::new() };
     for (turn, message) in turns.iter_mut().zip(messages) {
         settings.dialect.call_ids.rewrite(turn);
+        return_extras(settings, message, turn);
         if let Some((name, thought)) = replayed_thought(settings, message) {
             turn[name] = thought;
         }
@@ -101,6 +102,19 @@ fn untagged_hand_off<'s>(settings: &'s Settings, thought: &Thought) -> &'s str {
     if thought.closed { "" } else { said.trim_end() }
 }
 
+/// Puts back what this provider added to its calls.
+fn return_extras(settings: &Settings, message: &Message, turn: &mut Value) {
+    if message.tool_calls.is_empty() || message.signed.is_empty() {
+        return;
+    }
+    let maker = settings.maker();
+    for extra in message.signed_by(&maker).filter_map(ToolCallExtra::read) {
+        if let Some(at) = message.tool_calls.iter().position(|call| call.id == extra.tool_call_id) {
+            turn["tool_calls"][at]["extra_content"] = Value::Object(extra.extra_content);
+        }
+    }
+}
+
 /// What goes back of the thought before a turn, and under which name.
 fn replayed_thought(settings: &Settings, message: &Message) -> Option<(&'static str, Value)> {
     let Settings { dialect: Dialect { thought_replay: thoughts_back, .. }, .. } = settings;
@@ -113,7 +127,8 @@ fn replayed_thought(settings: &Settings, message: &Message) -> Option<(&'static 
         }
         ThoughtReplay::Details => {
             let maker = settings.maker();
-            let blocks = message.signed_by(&maker).filter_map(|block| serde_json::from_str(block).ok());
+            let blocks = message.signed_by(&maker).filter(|block| ToolCallExtra::read(block).is_none());
+            let blocks = blocks.filter_map(|block| serde_json::from_str(block).ok());
             let blocks: Vec<Value> = blocks.collect();
             (!blocks.is_empty()).then(|| ("reasoning_details", blocks.into()))
         }

@@ -5,14 +5,15 @@ use std::collections::VecDeque;
 use serde_json::Value;
 
 use crate::remote::call_ids::CallIds;
+use crate::remote::finish_word;
 use crate::remote::refusal;
-use crate::remote::uncounted::refusal_begins;
+use crate::remote::uncounted::{refusal_begins, stop};
 use crate::{BackendCall, Failure, Fault, GenerationEnd, GenerationPart, Piece, TagEdge};
 use stint_prompt::tags::{Splitter, TaggedSpan};
 use stint_types::chat::{AnswerNote, ThoughtSigner};
 use stint_types::units::Tokens;
 
-use super::chunk::{OpenAiChunk, OpenAiChunkChoice, finish_reason, stop};
+use super::chunk::{OpenAiChunk, OpenAiChunkChoice};
 use super::details::ReasoningDetails;
 use super::dialect::{ResumeMethod, ThoughtReplay};
 use super::implicit_thought::{AnswerOpening, ImplicitThought};
@@ -39,7 +40,9 @@ pub(super) struct OpenAiChatReader {
     calls: StreamedCalls,
     /// True once it is told what the model runs in.
     fingerprint: bool,
-    details: Option<(ThoughtSigner, ReasoningDetails)>,
+    /// Who signs what it says.
+    maker: ThoughtSigner,
+    details: Option<ReasoningDetails>,
     /// True once the model declines.
     refuses: bool,
     /// The chances of tokens whose text was not shown yet; nothing if nobody asked for them.
@@ -79,7 +82,8 @@ impl OpenAiChatReader {
             progress: StreamProgress::default(),
             calls: StreamedCalls::new(CallIds::new(call)),
             fingerprint: false,
-            details: keeps.then(|| (settings.maker(), ReasoningDetails::default())),
+            maker: settings.maker(),
+            details: keeps.then(ReasoningDetails::default),
             refuses: false,
             logprobs: call.request.logprobs.map(|_| Vec::new()),
             new: VecDeque::new(),
@@ -98,7 +102,7 @@ impl OpenAiChatReader {
                 pieces.push_back(thought(text));
             }
         }
-        if let Some((_, details)) = &mut self.details {
+        if let Some(details) = &mut self.details {
             details.push(delta.reasoning_details.take());
         }
         self.content(&delta.content, pieces);
@@ -115,7 +119,7 @@ impl OpenAiChatReader {
         }
         distribute_tokens(tokens, pieces);
         if let Some(word) = choice.finish_reason {
-            self.ending = Some(finish_reason(&word)?);
+            self.ending = Some(finish_word::ending(&word)?);
         }
         Ok(())
     }
@@ -213,9 +217,11 @@ impl OpenAiChatReader {
             pieces.push_back(Piece::Unthought);
             pieces.extend(self.counter.unthought().map(Piece::Usage));
         }
-        if let Some((maker, details)) = &mut self.details {
-            pieces.extend(details.signed(maker).map(Piece::Signed));
+        if let Some(details) = &mut self.details {
+            pieces.extend(details.signed(&self.maker).map(Piece::Signed));
         }
+        let extras = self.calls.take_extras().filter_map(|extra| extra.signed(self.maker.clone()));
+        pieces.extend(extras.map(Piece::Signed));
         pieces.push_back(Piece::End(ending));
     }
 }

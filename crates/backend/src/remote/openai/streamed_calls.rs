@@ -2,8 +2,10 @@
 
 use std::collections::HashMap;
 
+use serde_json::{Map, Value};
+
 use crate::remote::call_ids::CallIds;
-use stint_types::chat::{ToolCallDelta, is_complete_json};
+use stint_types::chat::{ToolCallDelta, ToolCallExtra, is_complete_json};
 
 use super::chunk::OpenAiCallDelta;
 
@@ -21,6 +23,10 @@ pub(super) struct StreamedCalls {
 struct BegunCall {
     /// As the upstream names it.
     id: Option<String>,
+    /// As the caller is told.
+    unique_id: String,
+    /// What its provider wants back with it.
+    extra_content: Option<Map<String, Value>>,
     is_named: bool,
     /// True if its first piece had all of its arguments.
     is_whole: bool,
@@ -46,8 +52,25 @@ impl StreamedCalls {
     }
 
     /// More of a call, or the beginning of one. The id goes with the first piece alone, and the name with the first that has one.
-    pub(super) fn read(&mut self, delta: OpenAiCallDelta<'_>) -> ToolCallDelta {
-        let piece = StreamedCallPiece::new(delta);
+    pub(super) fn read(&mut self, mut delta: OpenAiCallDelta<'_>) -> ToolCallDelta {
+        let extra_content = delta.extra_content.take();
+        let piece = self.place(StreamedCallPiece::new(delta));
+        let call = usize::try_from(piece.index).ok().and_then(|at| self.calls.get_mut(at));
+        if let (Value::Object(extra_content), Some(call)) = (extra_content, call) {
+            call.extra_content = Some(extra_content);
+        }
+        piece
+    }
+
+    /// What the provider wants back with the calls, now that no more comes.
+    pub(super) fn take_extras(&mut self) -> impl Iterator<Item = ToolCallExtra> {
+        self.calls.iter_mut().enumerate().filter_map(|(at, call)| {
+            let extra_content = call.extra_content.take()?;
+            Some(ToolCallExtra { tool_call_id: call.unique_id.clone(), index: index(at), extra_content })
+        })
+    }
+
+    fn place(&mut self, piece: StreamedCallPiece) -> ToolCallDelta {
         let latest = match piece.number {
             Some(number) => self.numbered.get(&number).copied(),
             None => self.calls.len().checked_sub(1),
@@ -66,8 +89,15 @@ impl StreamedCalls {
         let at = self.calls.len();
         self.numbered.extend(number.map(|number| (number, at)));
         let is_whole = arguments.starts_with('{') && is_complete_json(&arguments);
-        self.calls.push(BegunCall { id: id.clone(), is_named: name.is_some(), is_whole });
-        ToolCallDelta { index: index(at), id: Some(self.ids.unique(id)), name, arguments }
+        let unique_id = self.ids.unique(id.clone());
+        self.calls.push(BegunCall {
+            id,
+            unique_id: unique_id.clone(),
+            extra_content: None,
+            is_named: name.is_some(),
+            is_whole,
+        });
+        ToolCallDelta { index: index(at), id: Some(unique_id), name, arguments }
     }
 }
 

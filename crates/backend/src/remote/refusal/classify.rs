@@ -34,13 +34,17 @@ impl UpstreamError {
     /// Something is wrong with the request.
     fn refusal(self, refused: &impl Fn(Fault, &'static str) -> Failure) -> Failure {
         let (context, model) = (self.is_context_overflow(), self.is_unknown_model());
+        let upstream_code = self.stated.map(Box::new);
         match self.message {
             told if context => {
                 let failure = refused(Fault::Caller, ": the prompt is too long");
-                Failure { upstream_message: told, ..failure.code("context_length_exceeded") }
+                Failure { upstream_message: told, upstream_code, ..failure.code("context_length_exceeded") }
             }
             _ if model => refused(Fault::Backend, ": it does not know the model").retry_elsewhere(),
-            Some(words) => refused(Fault::Caller, ": it refuses the request").with_upstream_message(words),
+            Some(words) => {
+                let failure = refused(Fault::Caller, ": it refuses the request").with_upstream_message(words);
+                Failure { upstream_code, ..failure }
+            }
             // Whose fault it was is not known; that it is refused everywhere is likely.
             None => Failure { retry: Retry::Never, ..refused(Fault::Backend, "") },
         }
@@ -70,6 +74,26 @@ mod tests {
         assert!(check(400, body, Fault::Caller, "'tools' must not be empty").unsent);
         check(422, r#"{"detail":"temperature too high"}"#, Fault::Caller, "temperature too high");
         check(403, r#"{"error":"Input flagged: violence"}"#, Fault::Caller, "Input flagged: violence");
+    }
+
+    #[test]
+    fn a_refusal_keeps_the_upstreams_code_and_the_member_that_it_names() {
+        let check = |error: serde_json::Value, code: Option<&str>, param: Option<&str>| {
+            let body = serde_json::json!({ "error": error }).to_string();
+            let failure = of_status(400, &HeaderMap::new(), body.as_bytes(), MOST);
+            let stated = failure.upstream_code.map(|stated| *stated).unwrap_or_default();
+            assert_eq!((stated.code.as_deref(), stated.param.as_deref()), (code, param), "{body}");
+        };
+        let of = |code: &str, param: &str| serde_json::json!({"message": "no", "code": code, "param": param});
+        check(of("content_filter", "prompt"), Some("content_filter"), Some("prompt"));
+        check(
+            of("invalid_function_parameters", "tools[0].function"),
+            Some("invalid_function_parameters"),
+            Some("tools[0].function"),
+        );
+        check(of("Your diary, in full", "my diary"), None, None);
+        check(of(&"x".repeat(65), &"x".repeat(129)), None, None);
+        check(serde_json::json!({"message": "no", "code": 400, "param": null}), None, None);
     }
 
     #[test]

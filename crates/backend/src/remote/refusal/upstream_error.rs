@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use crate::UpstreamReason;
+use crate::{UpstreamErrorCode, UpstreamReason};
 
 /// The most characters of an upstream's own words that are kept.
 const WORDS_MAX: usize = 500;
@@ -11,6 +11,9 @@ const REASON_MAX: usize = 200;
 /// The longest that a code or a type is.
 const CODE_MAX: usize = 64;
 
+/// The longest that the name of a member is.
+const PARAM_MAX: usize = 128;
+
 /// What an upstream says of an error, in any of the common shapes.
 pub(super) struct UpstreamError {
     pub(super) message: Option<String>,
@@ -18,6 +21,8 @@ pub(super) struct UpstreamError {
     pub(super) words: String,
     /// Those of them that are codes, and no sentences.
     codes: String,
+    /// Its `code` and its `param`, where they may be passed on as they are.
+    pub(super) stated: Option<UpstreamErrorCode>,
     /// Its `code` or `status`, where that is a number.
     pub(super) status: Option<u16>,
 }
@@ -36,7 +41,7 @@ impl UpstreamError {
         codes.dedup();
         let (words, codes) = (words.join(" "), codes.join(", "));
         let status = number("code").or(number("status")).and_then(|code| u16::try_from(code).ok());
-        UpstreamError { message, words, codes, status }
+        UpstreamError { message, words, codes, stated: stated(error), status }
     }
 
     /// What of it may stand in the operator's log. Refused keys, unknown addresses and models, limits and breakdowns are about
@@ -111,6 +116,22 @@ impl UpstreamError {
             .iter()
             .any(|word| self.words.contains(word))
     }
+}
+
+/// The code and the member that an error in OpenAI's form names.
+fn stated(error: &Value) -> Option<UpstreamErrorCode> {
+    let is_word = |word: &&str| {
+        let plain = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'_';
+        (1..=CODE_MAX).contains(&word.len()) && word.bytes().all(plain)
+    };
+    let is_name = |name: &&str| {
+        let plain = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'.' | b'[' | b']');
+        (1..=PARAM_MAX).contains(&name.len()) && name.bytes().all(plain)
+    };
+    let text = |member: &str| error.get(member).and_then(Value::as_str);
+    let code = text("code").filter(is_word).map(str::to_owned);
+    let param = text("param").filter(is_name).map(str::to_owned);
+    (code.is_some() || param.is_some()).then_some(UpstreamErrorCode { code, param })
 }
 
 /// True for a word as codes are, and not a sentence.

@@ -5,6 +5,7 @@ use std::collections::VecDeque;
 use serde::Deserialize;
 use serde_json::Value;
 
+use crate::remote::finish_word;
 use crate::remote::refusal;
 use crate::{Failure, Fault, GenerationEnd, Piece, TagEdge, TokenUsage};
 use stint_prompt::tags::{Splitter, TaggedSpan};
@@ -73,7 +74,7 @@ impl VllmReader {
             return;
         };
         let (keep, ending) = match (&self.phase, word.as_str()) {
-            (_, "length") => (0, GenerationEnd::Limit),
+            (_, word) if is_cut(word) => (0, GenerationEnd::Limit),
             (VllmPhase::Thought(tag), _) if choice.stop_reason.is_string() => {
                 (*tag, GenerationEnd::Stop { tokens: Tokens::ZERO })
             }
@@ -147,6 +148,11 @@ impl crate::remote::EventReader for VllmReader {
         self.end(ending, pieces);
         Ok(())
     }
+}
+
+/// True for the word of an answer that did not come to its end.
+fn is_cut(word: &str) -> bool {
+    !matches!(finish_word::ending(word), Ok(GenerationEnd::Stop { .. } | GenerationEnd::ToolCalls))
 }
 
 fn usage(usage: &Value) -> Option<TokenUsage> {
