@@ -138,7 +138,11 @@ async fn behind_claude(words: &str, why: Option<&str>) -> (World, Faultup) {
         ..anthropic::Settings::default()
     };
     let backend = Arc::new(AnthropicBackend::new(&Connections::default(), settings).unwrap());
-    let model = Model { solution_max: Some(Tokens(20)), ..model("m", EnforcementClass::Effort) };
+    let model = Model {
+        solution_max: Some(Tokens(20)),
+        thinking_max: Tokens::ZERO,
+        ..model("m", EnforcementClass::Native)
+    };
     (World::with(vec![(model, backend)], vec![tenant("key", 1 << 50)], |_| ()).await, upstream)
 }
 
@@ -248,8 +252,9 @@ async fn nobody_is_asked_to_try_again_where_that_cannot_help() {
     let quota = json!({ "error": { "message": "no money", "code": "insufficient_quota" } }).to_string();
     for (status, body) in [("401 No", "{}"), ("403 No", "{}"), ("404 No", "{}"), ("429 No", &*quota)] {
         let json = "content-type: application/json\r\n";
-        let rig = Rig::new(vec![whole(status, json, body)]).await;
         for api in [APIS[0], APIS[2]] {
+            // A target that was refused is left alone for a while.
+            let rig = Rig::new(vec![whole(status, json, body)]).await;
             let answer = ask(&rig.world, api, false).await;
             assert_eq!(
                 (answer.status, &answer.headers["x-should-retry"]),
