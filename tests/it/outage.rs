@@ -168,7 +168,8 @@ async fn while_the_database_is_down_nothing_is_spent_and_afterwards_everything_g
     leave(all);
     let charged = charged(&cluster, &url);
     agree(&upstream, &told, &charged);
-    eprintln!("{} asked, {} served, {} charged", told.lock().unwrap().len(), served(), charged.len());
+    let asked = told.lock().unwrap().len();
+    eprintln!("{asked} asked, {} served, {} charged", served(), charged.len());
 }
 
 /// A gateway that is stopped beyond its lease while it serves: another one posts what it had sent. When it goes on, its callers
