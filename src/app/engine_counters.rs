@@ -19,7 +19,7 @@ struct CountedWork {
 }
 
 impl EngineCounters {
-    /// Those of a model of which nothing is counted yet.
+    /// The counters of a model that has not run yet.
     pub(super) fn new(model: Arc<str>) -> EngineCounters {
         EngineCounters { model, counted: Mutex::default() }
     }

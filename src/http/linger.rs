@@ -1,6 +1,6 @@
 //! The end of a connection that loses no answer: one that is closed with bytes unread is reset, and the caller may lose what it has not
-//! read yet. So what still comes is read and dropped for a while, at a pace that all connections share: whoever sends large bodies to
-//! be refused would else keep the processors busy with what nobody takes.
+//! read yet. So what still comes is read and dropped for a while, at a pace that all connections share: a
+//! client that keeps sending large bodies to be refused would otherwise keep the processors busy.
 
 use std::io;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -90,7 +90,7 @@ mod tests {
         let began = Instant::now();
         assert!(pace.count(4 << 20) <= began, "a first body is read at once");
         assert_eq!((pace.count(64 << 20) - began).as_millis(), 500);
-        assert_eq!((pace.count(64 << 20) - began).as_millis(), 1000, "whoever reads next waits behind it");
+        assert_eq!((pace.count(64 << 20) - began).as_millis(), 1000, "the next read waits behind it");
         tokio::time::advance(Duration::from_secs(10)).await;
         assert!(
             pace.count(4 << 20) <= Instant::now(),

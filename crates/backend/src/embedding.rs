@@ -1,10 +1,10 @@
-//! Vectors as upstreams write them. An answer may have millions of numbers: they are kept as numbers, not as JSON values, which take four
-//! times the memory and an allocation each for their members' names.
+//! Vectors as upstreams write them. An answer may have millions of numbers: they are kept as numbers, not as JSON values, each of which
+//! takes several times the memory of one.
 
 use std::fmt;
 
 use serde::de::{Deserialize, Deserializer, IgnoredAny, MapAccess, SeqAccess, Visitor};
-use serde::ser::{Serialize, SerializeMap, SerializeSeq, Serializer};
+use serde::ser::{Serialize, SerializeMap, Serializer};
 use serde_json::{Map, Value};
 
 use stint_types::units::Tokens;
@@ -111,11 +111,7 @@ impl Serialize for EmbeddingVector {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         match self {
             EmbeddingVector::Integers(numbers) => numbers.serialize(serializer),
-            EmbeddingVector::Floats(numbers) => {
-                let mut list = serializer.serialize_seq(Some(numbers.len()))?;
-                numbers.iter().try_for_each(|number| list.serialize_element(number))?;
-                list.end()
-            }
+            EmbeddingVector::Floats(numbers) => numbers.serialize(serializer),
             EmbeddingVector::Base64(text) => serializer.serialize_str(text),
             EmbeddingVector::Other => serializer.serialize_unit(),
         }

@@ -4,8 +4,9 @@ use std::fs::OpenOptions;
 use std::io::Read;
 use std::net::TcpListener;
 use std::process::{Child, Stdio};
+use std::time::Duration;
 
-use crate::harness::patience::{PATIENCE, until};
+use crate::harness::patience::{PATIENCE, until, within};
 use crate::harness::{Answer, Folder};
 
 /// A server whose standard error is this, once it is ready.
@@ -41,7 +42,8 @@ impl Mute {
     /// So many requests, each with a line in the log, and each answered.
     async fn ask(&self, count: usize) {
         for number in 0..count {
-            let asked = self.client.get(format!("{}/v1/models/none", self.base)).send().await;
+            let asked = self.client.get(format!("{}/v1/models/none", self.base)).send();
+            let asked = within(Duration::from_secs(5), asked).await.expect("nothing holds it up");
             assert_eq!(
                 asked.unwrap_or_else(|error| panic!("request {number}: {error}")).status().as_u16(),
                 404
@@ -65,7 +67,8 @@ async fn a_pipe_that_nobody_reads_holds_up_no_request() {
     assert!(dropped > 100, "{dropped}");
     let pid = mute.child.id().to_string();
     assert!(std::process::Command::new("kill").args(["-s", "TERM", &pid]).status().unwrap().success());
-    until("it ends", async || mute.child.try_wait().unwrap().is_some()).await;
+    let ended = until("it ends", async || mute.child.try_wait().unwrap().is_some());
+    within(Duration::from_secs(10), ended).await.expect("nothing holds it up");
     let mut log = String::new();
     mute.child.stderr.take().unwrap().read_to_string(&mut log).unwrap();
     assert!(log.lines().count() > 50, "what the pipe has is there: {log}");

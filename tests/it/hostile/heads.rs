@@ -122,7 +122,7 @@ async fn no_method_opens_a_tunnel_or_speaks_another_protocol() {
     }
 }
 
-/// Whoever reads the error knows which of the two hosts to mend.
+/// The error says which of the two hosts to correct.
 #[tokio::test]
 async fn what_is_wrong_with_the_host_is_told() {
     let (world, _) = world().await;

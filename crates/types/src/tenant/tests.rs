@@ -201,7 +201,7 @@ async fn the_old_secret_of_a_rotated_key_is_taken_until_its_grace_is_over() {
     assert_eq!(taken(now), [false; 2], "revoking ends the grace too");
 }
 
-/// Whoever rotates without grace, since a secret is out, must not find an older one still taken.
+/// A rotation without grace, because a secret leaked, ends older secrets too.
 #[tokio::test]
 async fn no_secret_outlives_the_grace_of_a_later_rotation() {
     let store = Arc::new(MemoryKeyStore::default());
