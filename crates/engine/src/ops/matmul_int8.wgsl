@@ -24,12 +24,12 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index
   for (var b = lane; b < blocks; b += STRANDS) {
     var low: array<vec4<u32>, COLS>;
     var high: array<vec4<u32>, COLS>;
-    var scale: array<vec2<u32>, COLS>;
+    var unit: array<vec3<f32>, COLS>;
     for (var c = 0u; c < COLS; c++) {
       let source = tokens[c / 4u].x[c % 4u] * blocks;
       low[c] = x[2u * source + b];
       high[c] = x[2u * source + blocks + b];
-      scale[c] = x_scales[source + b];
+      unit[c] = block_unit(x_scales[source + b]);
     }
     for (var r = 0u; r < ROWS; r++) {
       let block = load(rows[r] + b);
@@ -37,7 +37,7 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index
       let left = half_bytes(block, 0u);
       let right = half_bytes(block, 1u);
       for (var c = 0u; c < COLS; c++) {
-        sums[r * COLS + c] = add_block(sums[r * COLS + c], multiply(left, low[c]), multiply(right, high[c]), factor, scale[c]);
+        sums[r * COLS + c] = add_block(sums[r * COLS + c], multiply(left, low[c]), multiply(right, high[c]), factor, unit[c]);
       }
     }
   }

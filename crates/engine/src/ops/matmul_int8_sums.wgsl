@@ -16,19 +16,23 @@ fn half_bytes(block: Block, side: u32) -> vec4<u32> {
   return vec4<u32>(bytes(block, side * 4u), bytes(block, side * 4u + 1u), bytes(block, side * 4u + 2u), bytes(block, side * 4u + 3u));
 }
 
+// What a block of x is scaled with, and the sums of its bytes: of both halves, where the weights' halves are scaled alike, else of either.
+fn block_unit(scale: vec2<u32>) -> vec3<f32> {
+  let first = bitcast<i32>(scale.y << 16u) >> 16u;
+  let second = bitcast<i32>(scale.y) >> 16u;
+  return vec3<f32>(bitcast<f32>(scale.x), f32(select(first + second, first, PARTS == 2u)), f32(second));
+}
+
 // A strand's sum and one more block: the products of its halves, what the weights' numbers are scaled with and moved by in either half,
-// and the block of x's scale and sums. It says how each is rounded: drivers are free to fuse what is written apart, here and not there.
-fn add_block(sum: f32, first: i32, second: i32, factor: vec4<f32>, scale: vec2<u32>) -> f32 {
-  let unit = bitcast<f32>(scale.x);
-  let first_sum = bitcast<i32>(scale.y << 16u) >> 16u;
-  let second_sum = bitcast<i32>(scale.y) >> 16u;
+// and `block_unit` of x. It says how each is rounded: drivers are free to fuse what is written apart, here and not there.
+fn add_block(sum: f32, first: i32, second: i32, factor: vec4<f32>, unit: vec3<f32>) -> f32 {
   if (PARTS == 2u) {
-    let a = fma(f32(first), factor.x, f32(first_sum) * factor.y);
-    let b = fma(f32(second), factor.z, f32(second_sum) * factor.w);
-    return fma(a + b, unit, sum);
+    let a = fma(f32(first), factor.x, unit.y * factor.y);
+    let b = fma(f32(second), factor.z, unit.z * factor.w);
+    return fma(a + b, unit.x, sum);
   }
-  if (OFFSET) { return fma(fma(f32(first + second), factor.x, f32(first_sum + second_sum) * factor.y), unit, sum); }
-  return fma(f32(first + second) * factor.x, unit, sum);
+  if (OFFSET) { return fma(fma(f32(first + second), factor.x, unit.y * factor.y), unit.x, sum); }
+  return fma(f32(first + second) * factor.x, unit.x, sum);
 }
 
 fn block_factors(b: u32) -> vec4<f32> {

@@ -215,7 +215,7 @@ impl KernelMaker<'_> {
 
     fn int8_tile(&self, share: &WorkShare) -> MatmulKernel {
         let &WorkShare { from, tokens, rows } = share;
-        let text = int8_tile_text(share, &self.int8_scales());
+        let text = int8_tile_text(&self.int8_scales());
         let kernel = self.kernel("matmul of bytes by tiles", &[&text], &[]);
         MatmulKernel { kernel, from, tokens, rows, shares_rows: true }
     }
@@ -235,9 +235,8 @@ fn int8_few_text(share: &WorkShare, rows: u32, places: &str, scales: &str) -> St
 }
 
 /// The one for many.
-fn int8_tile_text(share: &WorkShare, scales: &str) -> String {
-    let &WorkShare { tokens, rows, .. } = share;
-    let sizes = format!("const TOKENS = {tokens}u;\nconst ROWS = {rows}u;\nconst EACH = {TILE_EACH}u;");
+fn int8_tile_text(scales: &str) -> String {
+    let sizes = format!("const EACH = {TILE_EACH}u;");
     let (sums, tile) = (include_str!("matmul_int8_sums.wgsl"), include_str!("matmul_int8_tile.wgsl"));
     [&*sizes, scales, sums, tile].join("\n")
 }
@@ -279,7 +278,7 @@ mod tests {
             if has_blocks(kind) {
                 let few = |share| int8_few_text(share, int8_rows(kind, share), places, scales);
                 sizes.extend([
-                    workgroup_bytes(&shader(&int8_tile_text(&INT8_TILE, scales)), &[add]),
+                    workgroup_bytes(&shader(&int8_tile_text(scales)), &[add]),
                     workgroup_bytes(&shader(&few(&INT8_EIGHT)), &[add, teams]),
                     workgroup_bytes(&shader(&few(&INT8_FEW[1])), &[add, teams]),
                 ]);
