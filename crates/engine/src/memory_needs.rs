@@ -35,13 +35,15 @@ impl MemoryNeeds {
         let networks = u64::from(shape.networks());
         let int8 =
             int8_bytes(u64::from(shape.hidden + shape.queries()) + networks * u64::from(shape.feed_forward));
-        // Of each slot: its logits, and what is changed of them.
-        let logits = slots
-            * (u64::from(shape.vocab) * 4
+        // Of each slot: its logits, what is changed of them, and its row between the halves of the last layer.
+        let picked = u64::from(shape.hidden + shape.queries()) * 4 + int8_bytes(u64::from(shape.queries()));
+        let slots = slots
+            * (picked
+                + u64::from(shape.vocab) * 4
                 + u64::from(shape.vocab.min(capacity.context.saturating_add(LOGIT_BIASES))) * 16);
         let rotations = u64::from(capacity.context) * u64::from(shape.head_dim) * 4;
         let working =
-            rows * (columns * 4 + int8) + split_bytes(shape, capacity.rows, u64::MAX) + logits + rotations;
+            rows * (columns * 4 + int8) + split_bytes(shape, capacity.rows, u64::MAX) + slots + rotations;
         Self { weights, working, block: shape.kv_token_bytes(capacity.kv_format) * u64::from(BLOCK) }
     }
 

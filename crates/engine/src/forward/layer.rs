@@ -3,23 +3,25 @@
 use crate::error::EngineError;
 use crate::gpu::{Gpu, Plane};
 use crate::ops::{
-    ActivationRows, AttendTied, Attention, BoundAttention, BoundMatmul, CacheLayout, Matmul, QuantiseRows,
-    RmsNorm, Rope, RopeTied, rows_for_teams, split_bytes, split_rows,
+    ActivationRows, AttendTied, Attention, BoundAttention, BoundMatmul, CacheLayout, Matmul, PickRows,
+    PickTied, QuantiseRows, RmsNorm, Rope, RopeTied, rows_for_teams, split_bytes, split_rows,
 };
 use crate::shape::ModelShape;
 use crate::weights::{WeightMatrix, vector};
 use stint_gguf::Gguf;
 
 use super::buffers::{EngineCapacity, StepBuffers};
+use super::extent::StepExtent;
 use super::network::{Network, NetworkActivations, NetworkKernels, NetworkPlace, widest};
 
 /// The kernels that all layers share.
 pub(super) struct LayerKernels {
     pub(super) matmul: Matmul,
-    norm: RmsNorm,
+    pub(super) norm: RmsNorm,
     rope: Rope,
     attend: Attention,
     quantise: QuantiseRows,
+    pick: PickRows,
     network: NetworkKernels,
 }
 
@@ -28,10 +30,11 @@ impl LayerKernels {
         let (table, layout) = (capacity.table_len(), CacheLayout::new(gpu, shape, capacity.kv_format));
         Self {
             matmul: Matmul::new(gpu),
-            norm: RmsNorm::new(gpu, shape.hidden, shape.epsilon, false),
+            norm: RmsNorm::new(gpu, shape.hidden, shape.epsilon),
             rope: Rope::new(gpu, shape, table, layout),
             attend: Attention::new(gpu, shape, table, layout),
             quantise: QuantiseRows::new(gpu, shape.queries()),
+            pick: PickRows::new(gpu, shape.hidden, shape.queries()),
             network: NetworkKernels::new(gpu, shape),
         }
     }
@@ -49,16 +52,32 @@ impl LayerKernels {
 
 /// What flows between the kernels, one row a token.
 pub(super) struct Activations {
-    /// The residual stream.
-    pub(super) h: wgpu::Buffer,
+    pub(super) stream: LayerStream,
+    /// The same of the picked rows alone, which is all that the last layer's second half computes.
+    pub(super) picked: LayerStream,
     pub(super) normed: ActivationRows,
     qkv: wgpu::Buffer,
     /// The queries, where attention wants them apart.
     queries: Option<Plane>,
-    attended: ActivationRows,
     /// What attention makes of the splits of long rows.
     shares: wgpu::Buffer,
     network: NetworkActivations,
+}
+
+/// What a layer adds to, and what its attention gives.
+pub(super) struct LayerStream {
+    /// The residual stream.
+    pub(super) h: wgpu::Buffer,
+    attended: ActivationRows,
+}
+
+impl LayerStream {
+    fn new(gpu: &Gpu, shape: &ModelShape, rows: u32) -> Self {
+        Self {
+            h: gpu.buffer("h", u64::from(rows) * u64::from(shape.hidden) * 4),
+            attended: ActivationRows::new(gpu, "attended", rows, shape.queries()),
+        }
+    }
 }
 
 /// Whether a device can bind what so many rows of a step compute in, and reach each.
@@ -82,11 +101,11 @@ impl Activations {
         }
         let layout = CacheLayout::new(gpu, shape, extent.kv_format);
         Ok(Self {
-            h: gpu.buffer("h", bytes(shape.hidden)),
+            stream: LayerStream::new(gpu, shape, extent.rows),
+            picked: LayerStream::new(gpu, shape, extent.slots),
             normed: ActivationRows::new(gpu, "normed", extent.rows, shape.hidden),
             qkv: gpu.buffer("qkv", bytes(shape.qkv())),
             queries: layout.queries(gpu, extent.rows, shape.queries()),
-            attended: ActivationRows::new(gpu, "attended", extent.rows, shape.queries()),
             shares: gpu.buffer("shares", split_bytes(shape, extent.rows, gpu.binding_max)),
             network: NetworkActivations::new(gpu, shape, extent.rows),
         })
@@ -109,6 +128,8 @@ pub(super) struct Layer {
     qkv: BoundMatmul,
     rope: wgpu::BindGroup,
     attend: BoundAttention,
+    /// Of the last layer: from here on it computes the picked rows alone.
+    pick: Option<wgpu::BindGroup>,
     /// The bytes of what attention gives.
     quantise: Option<wgpu::BindGroup>,
     output: BoundMatmul,
@@ -126,11 +147,10 @@ impl Layer {
         index: u32,
     ) -> Result<Self, EngineError> {
         let &LoadContext { gpu, gguf, shape, state, .. } = place;
-        let Activations { h, normed, qkv, attended, .. } = activations;
+        let Activations { stream, picked, normed, qkv, .. } = activations;
+        let is_last = index + 1 == shape.layers;
+        let LayerStream { h, attended } = if is_last { picked } else { stream };
         let name = |part: &str| format!("blk.{index}.{part}.weight");
-        let norm = |part: &str, length: u32| -> Result<wgpu::Buffer, EngineError> {
-            Ok(gpu.buffer_with(part, &vector(gguf, &name(part), length)?))
-        };
         let matrix = |parts: &[&str], columns: u32, rows: u32| {
             let names: Vec<_> = parts.iter().map(|part| name(part)).collect();
             WeightMatrix::load_rows(gpu, gguf, &names, columns, rows)
@@ -141,37 +161,53 @@ impl Layer {
         let network = NetworkPlace { gpu, gguf, shape, index, normed, h, activations: between };
         let network = Network::load(&network, &ops.matmul, &ops.network)?;
         let (rope, attend) = bind_attention(place, ops, activations, index)?;
-        let bind_norm = |weight: &wgpu::Buffer| ops.norm.bind(gpu, h, weight, &state.picks, normed);
+        let bind_norm = |h: &wgpu::Buffer, part: &str| -> Result<wgpu::BindGroup, EngineError> {
+            let weight = gpu.buffer_with(part, &vector(gguf, &name(part), shape.hidden)?);
+            Ok(ops.norm.bind(gpu, h, &weight, normed))
+        };
+        let pick = PickTied {
+            picks: &state.picks,
+            from: (&stream.h, &stream.attended.floats),
+            to: (&picked.h, &picked.attended.floats),
+        };
         Ok(Self {
-            attention_norm: bind_norm(&norm("attn_norm", shape.hidden)?),
+            attention_norm: bind_norm(&stream.h, "attn_norm")?,
             qkv: ops.matmul.bind(gpu, &projections, normed, qkv, false),
             rope,
             attend,
+            pick: is_last.then(|| ops.pick.bind(gpu, &pick)),
             quantise: ops.quantise.bind(gpu, attended),
             output: ops.matmul.bind(gpu, &output, attended, h, true),
-            network_norm: bind_norm(&norm("ffn_norm", shape.hidden)?),
+            network_norm: bind_norm(h, "ffn_norm")?,
             bytes: projections.bytes + output.bytes + network.bytes,
             network,
         })
     }
 
-    /// `longest` is the most positions that one of the rows attends to.
+    /// Nobody reads what the last layer makes of rows that no logits are wanted of, beside what its cache keeps.
     pub(super) fn run(
         &self,
         gpu: &Gpu,
         ops: &LayerKernels,
         pass: &mut wgpu::ComputePass<'_>,
-        rows: u32,
-        longest: u32,
+        extent: StepExtent,
     ) {
+        let StepExtent { rows, picks, longest, .. } = extent;
         ops.norm.run(gpu, pass, &self.attention_norm, rows);
         self.qkv.run(pass, rows);
         ops.rope.run(gpu, pass, &self.rope, rows);
+        let wanted = if self.pick.is_some() { picks } else { rows };
+        if wanted == 0 {
+            return;
+        }
         ops.attend.run(pass, &self.attend, rows, longest);
-        ops.quantise.run(pass, self.quantise.as_ref(), rows);
-        self.output.run(pass, rows);
-        ops.norm.run(gpu, pass, &self.network_norm, rows);
-        self.network.run(gpu, &ops.network, pass, rows);
+        if let Some(pick) = &self.pick {
+            ops.pick.run(pass, pick, picks);
+        }
+        ops.quantise.run(pass, self.quantise.as_ref(), wanted);
+        self.output.run(pass, wanted);
+        ops.norm.run(gpu, pass, &self.network_norm, wanted);
+        self.network.run(gpu, &ops.network, pass, wanted);
     }
 }
 
@@ -203,7 +239,7 @@ fn bind_attention(
         values: &values,
         rows: &state.rows,
         blocks: &state.tables,
-        y: &activations.attended.floats,
+        y: &activations.stream.attended.floats,
         shares: &activations.shares,
     };
     Ok((ops.rope.bind(gpu, &rope), ops.attend.bind(gpu, &attend)))

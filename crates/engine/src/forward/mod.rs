@@ -19,7 +19,7 @@ use stint_gguf::Gguf;
 use super::error::EngineError;
 use super::gpu::{DEVICE_TIMEOUT, DispatchTimes, Gpu};
 use super::ops::{
-    AdjustLogits, BoundMatmul, Embed, LogitChange, MaskLogits, RmsNorm, SLOT_WORDS, SampledToken, Sampler,
+    AdjustLogits, BoundMatmul, Embed, LogitChange, MaskLogits, SLOT_WORDS, SampledToken, Sampler,
 };
 use super::shape::ModelShape;
 use super::weights::{WeightMatrix, vector};
@@ -63,7 +63,7 @@ pub(crate) struct EngineModel {
     ops: LayerKernels,
     embed: Embed,
     layers: Vec<Layer>,
-    last_norm: (RmsNorm, wgpu::BindGroup),
+    last_norm: wgpu::BindGroup,
     lm_head: BoundMatmul,
     adjust: AdjustLogits,
     mask: MaskLogits,
@@ -90,7 +90,7 @@ impl EngineModel {
         let ops = LayerKernels::new(&gpu, shape, &extent);
         let activations = Activations::new(&gpu, shape, &extent)?;
         let table = WeightMatrix::load(&gpu, gguf, &["token_embd.weight".into()], shape.hidden)?;
-        let embed = Embed::new(&gpu, &table, &state.rows, &state.slots, &activations.h);
+        let embed = Embed::new(&gpu, &table, &state.rows, &state.slots, &activations.stream.h);
         let turns = gpu.buffer_with("rotations", &shape.rope.rotations(extent.context, shape.head_dim));
         let place = layer::LoadContext {
             gpu: &gpu,
@@ -102,9 +102,8 @@ impl EngineModel {
         };
         let layers = (0..shape.layers).map(|index| Layer::load(&place, &ops, &activations, index));
         let layers = layers.collect::<Result<Vec<_>, _>>()?;
-        let norm = RmsNorm::new(&gpu, shape.hidden, shape.epsilon, true);
         let weight = gpu.buffer_with("output norm", &vector(gguf, "output_norm.weight", shape.hidden)?);
-        let last = norm.bind(&gpu, &activations.h, &weight, &state.picks, &activations.normed);
+        let last_norm = ops.norm.bind(&gpu, &activations.picked.h, &weight, &activations.normed);
         // Without a matrix of its own the output shares the embeddings'.
         let untied = gguf.has_tensor("output.weight");
         let own = untied
@@ -127,7 +126,6 @@ impl EngineModel {
             Sampler::new(&gpu, shape.vocab, &state.logits, &state.picks, &state.slots, &state.sampled);
         let weight_bytes = output.bytes + layers.iter().map(|layer| layer.bytes).sum::<u64>();
         gpu.wait()?;
-        let last_norm = (norm, last);
         Ok(Self {
             gpu,
             capacity: extent,
@@ -288,15 +286,15 @@ impl EngineModel {
     }
 
     fn record_pass(&self, pass: &mut wgpu::ComputePass<'_>, extent: StepExtent) {
-        let StepExtent { rows, picks, longest, changes } = extent;
+        let StepExtent { rows, picks, changes, .. } = extent;
         self.embed.run(pass, rows);
         for layer in &self.layers {
-            layer.run(&self.gpu, &self.ops, pass, rows, longest);
+            layer.run(&self.gpu, &self.ops, pass, extent);
         }
         if picks == 0 {
             return;
         }
-        self.last_norm.0.run(&self.gpu, pass, &self.last_norm.1, picks);
+        self.ops.norm.run(&self.gpu, pass, &self.last_norm, picks);
         self.lm_head.run(pass, picks);
         if let Some(changes) = changes {
             self.adjust.run(pass, changes);

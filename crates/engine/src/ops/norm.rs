@@ -1,4 +1,4 @@
-//! Root-mean-square normalisation of rows, of all of them in order or of the picked ones.
+//! Root-mean-square normalisation of rows.
 
 use crate::gpu::{BufferAccess, Gpu, Kernel, KernelSource};
 
@@ -11,20 +11,15 @@ pub(crate) struct RmsNorm {
 }
 
 impl RmsNorm {
-    /// Row `r` reads row `r`, or with `picked` the row that pick `r` names.
-    pub(crate) fn new(gpu: &Gpu, columns: u32, epsilon: f32, picked: bool) -> Self {
-        let constants = [
-            ("COLUMNS", f64::from(columns)),
-            ("EPSILON", f64::from(epsilon)),
-            ("PICKED", f64::from(u8::from(picked))),
-        ];
+    pub(crate) fn new(gpu: &Gpu, columns: u32, epsilon: f32) -> Self {
+        let constants = [("COLUMNS", f64::from(columns)), ("EPSILON", f64::from(epsilon))];
         let int8 = has_int8(gpu, columns);
         let wgsl = if int8 {
             [include_str!("quantise.wgsl"), include_str!("norm_int8.wgsl")].join("\n")
         } else {
-            [&floats_writer(gpu, 3), include_str!("norm.wgsl")].join("\n")
+            [&floats_writer(gpu, 2), include_str!("norm.wgsl")].join("\n")
         };
-        let bindings = [&[BufferAccess::Read; 3][..], &writes(gpu, int8)].concat();
+        let bindings = [&[BufferAccess::Read; 2][..], &writes(gpu, int8)].concat();
         let source = KernelSource {
             label: "norm",
             wgsl: &wgsl,
@@ -40,10 +35,9 @@ impl RmsNorm {
         gpu: &Gpu,
         x: &wgpu::Buffer,
         weight: &wgpu::Buffer,
-        picks: &wgpu::Buffer,
         y: &ActivationRows,
     ) -> wgpu::BindGroup {
-        let read = [x, weight, picks].map(wgpu::Buffer::as_entire_binding);
+        let read = [x, weight].map(wgpu::Buffer::as_entire_binding);
         self.kernel.bind_resources(gpu, read.into_iter().chain(y.written()))
     }
 
@@ -67,10 +61,9 @@ mod tests {
     use crate::gpu::{in_every_mode, submit};
     use crate::ops::testing::{close, close_in_bytes, numbers, read_int8};
 
-    fn reference(x: &[f32], weight: &[f32], picks: &[[u32; 2]], epsilon: f32) -> Vec<f64> {
+    fn reference(x: &[f32], weight: &[f32], epsilon: f32) -> Vec<f64> {
         let columns = weight.len();
-        let rows = picks.iter().flat_map(|pick| {
-            let row = &x[pick[0] as usize * columns..][..columns];
+        let rows = x.chunks(columns).flat_map(|row| {
             let mean = row.iter().map(|v| f64::from(*v).powi(2)).sum::<f64>() / columns as f64;
             let scale = 1.0 / (mean + f64::from(epsilon)).sqrt();
             row.iter()
@@ -81,29 +74,20 @@ mod tests {
         rows.collect()
     }
 
-    fn check(rows: u32, columns: u32, picks: &[[u32; 2]]) {
-        check_at(1.0, rows, columns, picks);
-    }
-
     /// With activations of this size.
-    fn check_at(size: f32, rows: u32, columns: u32, picks: &[[u32; 2]]) {
+    fn check_at(size: f32, rows: u32, columns: u32) {
         let x: Vec<f32> = numbers(1, rows * columns).iter().map(|n| n * size).collect();
         let weight = numbers(2, columns);
-        let picked = !picks.is_empty();
-        let all: Vec<_> = (0..rows).map(|row| [row, 0]).collect();
-        let picks = if picked { picks } else { &all };
-        let expected = reference(&x, &weight, picks, 1e-6);
-        let count = u32::try_from(picks.len()).unwrap();
+        let expected = reference(&x, &weight, 1e-6);
         in_every_mode(|gpu| {
-            let norm = RmsNorm::new(gpu, columns, 1e-6, picked);
-            let y = ActivationRows::new(gpu, "y", count, columns);
-            let [x, weight, chosen] =
-                [gpu.buffer_with("x", &x), gpu.buffer_with("w", &weight), gpu.buffer_with("p", picks)];
-            let bound = norm.bind(gpu, &x, &weight, &chosen, &y);
-            submit(gpu, |pass| norm.run(gpu, pass, &bound, count));
-            let got: Vec<f32> = y.floats.read(gpu, picks.len() * columns as usize);
+            let norm = RmsNorm::new(gpu, columns, 1e-6);
+            let y = ActivationRows::new(gpu, "y", rows, columns);
+            let [x, weight] = [gpu.buffer_with("x", &x), gpu.buffer_with("w", &weight)];
+            let bound = norm.bind(gpu, &x, &weight, &y);
+            submit(gpu, |pass| norm.run(gpu, pass, &bound, rows));
+            let got: Vec<f32> = y.floats.read(gpu, (rows * columns) as usize);
             close(&got, &expected, 2e-6);
-            if let Some(bytes) = read_int8(gpu, &y, count, columns) {
+            if let Some(bytes) = read_int8(gpu, &y, rows, columns) {
                 close_in_bytes(&bytes, &got);
             }
         });
@@ -112,20 +96,14 @@ mod tests {
     #[test]
     fn rows_of_any_length_and_number_are_normalised() {
         for (rows, columns) in [(1, 4), (1, 128), (3, 36), (17, 100), (65, 256), (2, 1024)] {
-            check(rows, columns, &[]);
+            check_at(1.0, rows, columns);
         }
     }
 
     #[test]
     fn tiny_and_empty_rows_are_held_up_by_epsilon() {
-        check_at(1e-3, 3, 36, &[]);
-        check_at(0.0, 2, 36, &[]);
-        check_at(1e6, 3, 36, &[]);
-    }
-
-    #[test]
-    fn picked_rows_are_normalised_in_the_order_of_the_picks() {
-        check(9, 36, &[[8, 0], [0, 1], [3, 2]]);
-        check(9, 36, &[[5, 0]]);
+        check_at(1e-3, 3, 36);
+        check_at(0.0, 2, 36);
+        check_at(1e6, 3, 36);
     }
 }

@@ -1,12 +1,10 @@
-// y[r] = x[s] / sqrt(mean(x[s]²) + epsilon) * weight, one row per subgroup; s is r, or the row that pick r names.
+// y[r] = x[r] / sqrt(mean(x[r]²) + epsilon) * weight, one row per subgroup.
 struct Immediates { rows: u32 }
 var<immediate> i: Immediates;
 override COLUMNS: u32;
 override EPSILON: f32;
-override PICKED: bool;
 @group(0) @binding(0) var<storage, read> x: array<vec4<f32>>;
 @group(0) @binding(1) var<storage, read> weight: array<vec4<f32>>;
-@group(0) @binding(2) var<storage, read> picks: array<vec2<u32>>;
 
 @compute @workgroup_size(64)
 fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(subgroup_id) subgroup: u32,
@@ -14,16 +12,14 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(subgroup_id) subgroup:
         @builtin(subgroup_invocation_id) lane: u32) {
   let row = group.x * subgroups + subgroup;
   if (row >= i.rows) { return; }
-  var source = row;
-  if (PICKED) { source = picks[row].x; }
   let fours = COLUMNS / 4u;
   var sum = 0.0;
   for (var c = lane; c < fours; c += lanes) {
-    let v = x[source * fours + c];
+    let v = x[row * fours + c];
     sum += dot(v, v);
   }
   let scale = 1.0 / sqrt(subgroupAdd(sum) / f32(COLUMNS) + EPSILON);
   for (var c = lane; c < fours; c += lanes) {
-    write_four(row, c, fours, x[source * fours + c] * scale * weight[c]);
+    write_four(row, c, fours, x[row * fours + c] * scale * weight[c]);
   }
 }
