@@ -229,8 +229,7 @@ impl Gpu {
     /// The same device, told to be of another kind than its own, and whether to check.
     pub(crate) fn altered(&self, mode: DeviceMode, checks: bool) -> Gpu {
         let (device, queue, info) = (self.device.clone(), self.queue.clone(), self.info.clone());
-        let (fault, counts, times) =
-            (Arc::clone(&self.fault), Arc::clone(&self.counts), Arc::clone(&self.times));
+        let (fault, counts, times) = (Arc::clone(&self.fault), Arc::default(), Arc::default());
         Gpu { device, queue, info, mode, checks, counts, times, fault, ..*self }
     }
 }

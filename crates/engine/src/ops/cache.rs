@@ -187,7 +187,9 @@ mod tests {
 
     #[test]
     fn a_cache_lies_in_textures_for_software_drivers_if_heads_have_whole_texels() {
-        let software = shared_as(DeviceMode::SoftwareByLanes);
+        // As large as lavapipe's are.
+        let mut software = shared_as(DeviceMode::Gpu).altered(DeviceMode::SoftwareByLanes, true);
+        (software.texture_side_max, software.binding_max) = (8192, 128 << 20);
         let storage =
             |gpu: &Gpu, head_dim| CacheLayout::new(gpu, &shape(4, 2, head_dim), KvFormat::F16).storage;
         assert_eq!([16, 96, 256].map(|head_dim| storage(&software, head_dim)), [PlaneStorage::Textures; 3]);
