@@ -123,7 +123,7 @@ impl LocalBackend {
     /// What the answer is held to, where anything is wanted of its form.
     async fn constraint(&self, request: &Request) -> Result<Option<AnswerConstraint>, Failure> {
         match AnswerForm::of(request, self.settings.tool_syntax)? {
-            Some(form) => Ok(Some(self.grammars.compile(form).await?)),
+            Some(form) => Ok(Some(self.grammars.compile(form, request.cache_owner.as_deref()).await?)),
             None => Ok(None),
         }
     }

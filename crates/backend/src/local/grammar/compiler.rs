@@ -3,12 +3,12 @@
 use std::collections::VecDeque;
 use std::fmt;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::thread;
 use std::time::Duration;
 
 use llguidance::{Matcher, ParserFactory};
 use sha2::{Digest, Sha256};
-use tokio::sync::Semaphore;
-use tokio::task::spawn_blocking;
+use tokio::sync::oneshot;
 use tokio::time::timeout;
 
 use crate::{Failure, Fault, UnsupportedFeature};
@@ -17,16 +17,18 @@ use stint_prompt::PromptFormat;
 
 use super::form::AnswerForm;
 use super::matcher::GrammarMatcher;
+use super::places::{GrammarPlace, GrammarPlaces};
 use super::vocabulary;
 
 /// Grammars that are kept.
 const KEPT_MAX: usize = 32;
 
-/// Grammars that are made at once.
-const AT_ONCE: usize = 2;
-
 /// A caller waits so long for its grammar.
 const TIME_MAX: Duration = Duration::from_secs(10);
+
+/// Room for what makes one, which calls itself for each `$ref` in a `$ref`. A schema of the largest size takes less than
+/// half of it in a build without optimisation. No memory stands behind what is not used.
+const STACK_BYTES: usize = 256 << 20;
 
 /// The hash of a grammar's source.
 type SourceHash = [u8; 32];
@@ -34,7 +36,7 @@ type SourceHash = [u8; 32];
 /// Makes the grammars of one model.
 pub(in super::super) struct GrammarCompiler {
     shared: Arc<CompilerState>,
-    places: Arc<Semaphore>,
+    places: GrammarPlaces,
 }
 
 struct CompilerState {
@@ -57,27 +59,37 @@ impl GrammarCompiler {
     pub(in super::super) fn new(format: Arc<PromptFormat>, vocab: u32) -> GrammarCompiler {
         let kept = Mutex::new(VecDeque::new());
         let shared = CompilerState { format, vocab, factory: OnceLock::new(), kept };
-        GrammarCompiler { shared: Arc::new(shared), places: Arc::new(Semaphore::new(AT_ONCE)) }
+        GrammarCompiler { shared: Arc::new(shared), places: GrammarPlaces::new() }
     }
 
-    /// The constraint of one answer of that form.
+    /// The constraint of one answer of that form, for somebody of that owner's.
     ///
     /// # Errors
     /// Where no grammar can be made of it, or not in time.
-    pub(in super::super) async fn compile(&self, form: AnswerForm) -> Result<AnswerConstraint, Failure> {
+    pub(in super::super) async fn compile(
+        &self,
+        form: AnswerForm,
+        owner: Option<&str>,
+    ) -> Result<AnswerConstraint, Failure> {
         let (member, hash) = (form.member, hash(&form));
         if let Some(known) = self.shared.find(&hash) {
             return Ok(AnswerConstraint::new(Box::new(known)));
         }
-        let Ok(Ok(place)) = timeout(TIME_MAX, Arc::clone(&self.places).acquire_owned()).await else {
+        let taken = timeout(TIME_MAX, self.places.take(owner)).await;
+        let Ok(Some(GrammarPlace { shared: _while_waiting, own })) = taken else {
             return Err(busy());
         };
+        let (tell, making) = oneshot::channel();
         let shared = Arc::clone(&self.shared);
-        let making = spawn_blocking(move || {
-            // Its place is taken as long as it works, whether or not somebody still waits.
-            let _place = place;
-            shared.make(form, hash)
-        });
+        let work = move || {
+            let _own = own;
+            // Nobody hears it who has hung up.
+            drop(tell.send(shared.make(form, hash)));
+        };
+        let thread = thread::Builder::new().name("stint-grammar".into()).stack_size(STACK_BYTES);
+        if thread.spawn(work).is_err() {
+            return Err(busy());
+        }
         match timeout(TIME_MAX, making).await {
             Ok(Ok(Ok(made))) => Ok(AnswerConstraint::new(Box::new(made))),
             Ok(Ok(Err(why))) => Err(refusal(member, &why)),
@@ -135,6 +147,9 @@ impl CompilerState {
 
 /// What it is about, and of a pattern what is wrong with it. Behind that stand places in the source that we wrote.
 fn summary(message: &str) -> String {
+    if message.contains("coerce_one_of") {
+        return "it cannot tell the cases of a oneOf apart: use anyOf".into();
+    }
     let mut lines = message.lines().map(str::trim);
     let first = lines.next().unwrap_or_default();
     // A pattern of several lines stands below a rule.

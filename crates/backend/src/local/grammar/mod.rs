@@ -8,6 +8,10 @@ mod compiler;
 mod form;
 mod json_schema;
 mod matcher;
+mod number_bounds;
+mod one_of;
+mod places;
+mod subschemas;
 mod vocabulary;
 
 #[cfg(test)]

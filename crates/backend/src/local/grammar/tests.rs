@@ -225,11 +225,69 @@ fn schemas_that_would_grow_without_end_are_made_or_refused_in_bounded_time() {
     }
 }
 
+/// A schema in which each part refers to the next one, which `part` puts into something.
+fn chain(links: usize, part: impl Fn(Value) -> Value) -> Value {
+    let link = |n: usize| (format!("d{n}"), part(json!({ "$ref": format!("#/$defs/d{}", n + 1) })));
+    let last = (format!("d{links}"), json!({ "type": "null" }));
+    let parts: serde_json::Map<_, _> = (0..links).map(link).chain([last]).collect();
+    json!({ "$ref": "#/$defs/d0", "$defs": parts })
+}
+
+#[tokio::test]
+async fn references_in_references_do_not_end_the_process() {
+    let world = world();
+    let list = |inner: Value| json!({ "type": "array", "items": inner });
+    let object = |inner: Value| json!({ "type": "object", "properties": { "a": inner }, "required": ["a"] });
+    let often = |word: &'static str| {
+        move |inner: Value| {
+            (0..29).fold(inner, |inner, _| match word {
+                "items" => json!({ word: inner }),
+                _ => json!({ word: [inner] }),
+            })
+        }
+    };
+    let deepest = ["items", "anyOf", "allOf", "prefixItems"].map(|word| chain(225, often(word)));
+    let plain = [chain(3500, |inner| inner), chain(2100, list), chain(1250, object)];
+    for schema in plain.iter().chain(&deepest).map(schema) {
+        let form = AnswerForm::of(&schema, None).unwrap().unwrap();
+        // Whether it is made or refused.
+        drop(world.compiler.compile(form, None).await);
+    }
+}
+
+#[test]
+fn ranges_of_numbers_are_kept_at_their_ends_and_constants_told_apart() {
+    let world = world();
+    let check = |range: Value, text: &str, passes: bool| {
+        let mut matcher = world.matcher(&schema(&range), HERMES);
+        let (said, may_end) = world.walk(&mut *matcher, text);
+        assert_eq!(said == text && may_end, passes, "{text} in {range}");
+    };
+    let cases = json!({ "oneOf": [{ "const": 1 }, { "const": 2 }] });
+    check(cases.clone(), "2", true);
+    check(cases, "3", false);
+    let whole = json!({ "type": "integer", "minimum": i64::MIN, "maximum": i64::MAX });
+    check(whole.clone(), "-9007199254740991", true);
+    check(whole, "9223372036854775807", false);
+    check(json!({ "type": "integer", "minimum": -2e19, "maximum": 0 }), "-12", true);
+    check(json!({ "type": "number", "minimum": 0, "maximum": 1e20 }), "12.5", true);
+    let above = json!({ "type": "number", "exclusiveMinimum": 0, "exclusiveMaximum": 0.5 });
+    check(above.clone(), "0", false);
+    check(above.clone(), "0.25", true);
+    check(above, "0.5", false);
+    let below = json!({ "type": "number", "minimum": -0.5, "exclusiveMaximum": 0 });
+    check(below.clone(), "-0", false);
+    check(below, "-0.25", true);
+    let none = schema(&json!({ "type": "integer", "minimum": -2e19, "maximum": -1e19 }));
+    let failure = AnswerForm::of(&none, None).err().unwrap();
+    assert_eq!((failure.fault, failure.unsupported), (Fault::Caller, Some(UnsupportedFeature::Form)));
+}
+
 #[tokio::test]
 async fn what_cannot_be_made_names_the_member_that_asks_for_it() {
     let world = world();
     let form = AnswerForm::of(&schema(&json!({ "type": "objekt" })), None).unwrap().unwrap();
-    let failure = world.compiler.compile(form).await.err().unwrap();
+    let failure = world.compiler.compile(form, None).await.err().unwrap();
     assert_eq!(
         (failure.fault, failure.unsent, failure.unsupported),
         (Fault::Caller, true, Some(UnsupportedFeature::Form))
