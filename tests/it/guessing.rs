@@ -152,6 +152,9 @@ fn check_says_that_a_context_is_not_known() {
         format!("{}{}", String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr))
     };
     let printed = check("");
-    assert!(printed.contains("the context of m is not known") && printed.contains("say context"), "{printed}");
+    assert!(
+        printed.contains("the context of m is not known") && printed.contains("say context"),
+        "{printed}"
+    );
     assert!(!check("context = 100000\n").contains("the context of m"), "{}", check("context = 100000\n"));
 }

@@ -168,6 +168,10 @@ fn a_file_is_told_with_what_it_holds_and_takes_or_why_it_cannot_be_served() {
     let file = folder.path().join("y.gguf");
     std::fs::write(&file, random_model()).unwrap();
     let output = stint(&["inspect", file.to_str().unwrap()]);
-    assert!(!output.status.success() && text(&output).contains("It cannot be served here:"), "{}", text(&output));
+    assert!(
+        !output.status.success() && text(&output).contains("It cannot be served here:"),
+        "{}",
+        text(&output)
+    );
     assert!(text(&output).contains("Q4_K"), "{}", text(&output));
 }

@@ -139,7 +139,8 @@ async fn health_says_whom_it_asked_and_what_to_do() {
         write!(connection, "HTTP/1.1 503 Service Unavailable\r\nconnection: close\r\n\r\n").unwrap();
     });
     let output = folder.stint("health").env("STINT_LISTEN", &address).output().unwrap();
-    let expected = format!("the server at {address} is not ready: it says \"HTTP/1.1 503 Service Unavailable\"");
+    let expected =
+        format!("the server at {address} is not ready: it says \"HTTP/1.1 503 Service Unavailable\"");
     assert!(!output.status.success() && text(&output).contains(&expected), "{}", text(&output));
 }
 

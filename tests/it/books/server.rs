@@ -185,8 +185,14 @@ async fn a_start_on_tables_that_are_there_says_nothing_of_them() {
 fn a_ledger_in_two_places_is_refused() {
     let desk = Desk::server();
     let printed = text(&desk.stint("check").env("STINT_LEDGER", "elsewhere.db").output().unwrap());
-    assert!(printed.contains("ledger.url_env: a second place for the ledger: STINT_LEDGER is set"), "{printed}");
+    assert!(
+        printed.contains("ledger.url_env: a second place for the ledger: STINT_LEDGER is set"),
+        "{printed}"
+    );
     let printed = text(&desk.stint("check").env("DATABASE_URL", "mysql://me:sesame@db/x").output().unwrap());
-    assert!(printed.contains("ledger.url_env: what it names is no address of a PostgreSQL database"), "{printed}");
+    assert!(
+        printed.contains("ledger.url_env: what it names is no address of a PostgreSQL database"),
+        "{printed}"
+    );
     assert!(!printed.contains("sesame"), "{printed}");
 }

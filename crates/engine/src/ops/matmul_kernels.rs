@@ -302,9 +302,9 @@ mod tests {
                 .collect();
             more.sort_unstable();
             more.dedup();
-            let mut told = tokens_many(gpu);
-            told.sort_unstable();
-            assert_eq!(told, more, "{:?}", gpu.mode);
+            let mut counts = tokens_many(gpu);
+            counts.sort_unstable();
+            assert_eq!(counts, more, "{:?}", gpu.mode);
         });
     }
 }
