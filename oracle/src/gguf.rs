@@ -72,7 +72,7 @@ macro_rules! subjects {
             fn tensor(&self, name: &str) -> Option<Tensor> {
                 let tensor = self.tensor(name).ok()?;
                 let kind = tensor.kind.ggml();
-                Some((kind, tensor.rows, tensor.columns, tensor.data.to_vec()))
+                Some((kind, tensor.rows, tensor.columns, tensor.read().ok()?.into_owned()))
             }
             fn is_whole(&self) -> bool {
                 self.check_tensors().is_ok()

@@ -3,12 +3,13 @@
 use std::io::{self, ErrorKind, Write};
 use std::path::Path;
 
+use stint_types::regular_file;
 use stint_types::tenant::{NewKey, Tenant, hash_key};
 use stint_types::units::AccountId;
 
 /// Finds the key in its file, or makes one and writes it there, readable by its user alone.
 pub(super) fn load_or_create(path: &Path) -> io::Result<Tenant> {
-    match std::fs::read_to_string(path) {
+    match regular_file::read_to_string(path) {
         Err(error) if error.kind() == ErrorKind::NotFound => tenant_from_key(path, &create_key_file(path)?),
         read => tenant_from_key(path, &read.map_err(|error| with_path(path, &error))?),
     }
@@ -16,7 +17,7 @@ pub(super) fn load_or_create(path: &Path) -> io::Result<Tenant> {
 
 /// Finds the key in the file that had it before. Where the file is gone, callers still have its key: it is not replaced.
 pub(super) fn load_existing(path: &Path) -> io::Result<Tenant> {
-    tenant_from_key(path, &std::fs::read_to_string(path).map_err(|error| with_path(path, &error))?)
+    tenant_from_key(path, &regular_file::read_to_string(path).map_err(|error| with_path(path, &error))?)
 }
 
 fn tenant_from_key(path: &Path, key: &str) -> io::Result<Tenant> {

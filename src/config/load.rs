@@ -25,14 +25,15 @@ pub fn load(file: Option<&Path>, env: &dyn Fn(&str) -> Option<String>) -> Result
 const PATIENCE: Duration = Duration::from_secs(5);
 
 /// The same while a server runs: any of the files may be in the middle of being written, and half of one may be valid. All
-/// are read until they stand still, for a few seconds at most; blocks for so long.
+/// are read until they stand still, for a few seconds at most; blocks for so long. What is no regular file is refused: nobody may
+/// ever write to a pipe.
 pub fn load_again(
     file: Option<&Path>,
     env: &dyn Fn(&str) -> Option<String>,
 ) -> Result<Settings, ConfigErrors> {
     let began = Instant::now();
     loop {
-        let files = ConfigFiles::default();
+        let files = ConfigFiles::of_running_server();
         let loaded = load_with(file, env, SecretsPolicy::Required, &files);
         match files.wait_until_stable() {
             Ok(()) => return loaded,

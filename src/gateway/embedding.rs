@@ -10,6 +10,7 @@ use stint_backend::{EmbeddingResult, Failure, Fault, Retry};
 use stint_decide::plan;
 use stint_ledger::{RequestScope, Reservation, ReservationRequest, SettlementDetail};
 use stint_prompt::token_bound;
+use stint_sessions::agent::EpisodeOwner;
 use stint_sessions::idempotency::IdempotencyTicket;
 use stint_types::catalog::{BilledCall, Model, Service, WorstCase};
 use stint_types::chat::{CacheTtl, EmbeddingInputs, EmbeddingRequest};
@@ -117,7 +118,7 @@ impl Gateway {
         let run = match &ask.episode {
             Some(id) => {
                 let (episodes, limits, now) = (&self.state.parts.episodes, &ask.episode_limits, self.now());
-                Some(NonTurnSpend::open(episodes, &tenant.account, id, limits, now).await?)
+                Some(NonTurnSpend::open(episodes, &EpisodeOwner::of(tenant), id, limits, now).await?)
             }
             None => None,
         };

@@ -155,6 +155,7 @@ fn spawn(
         state: state.clone(),
         id,
         account: tenant.account.clone(),
+        key: tenant.id,
         priority: tenant.priority,
         affinity: AffinityKey::of(&inputs.request),
         flow: FlowId::of(&tenant.account),

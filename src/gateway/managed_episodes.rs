@@ -2,15 +2,30 @@
 
 use futures_util::future::join_all;
 
-use stint_sessions::agent::{EpisodesError, StoredEpisode};
+use stint_sessions::agent::{EpisodeOwner, EpisodesError, StoredEpisode};
 use stint_types::chat::EpisodeRaise;
+use stint_types::tenant::Tenant;
 use stint_types::units::{AccountId, EpisodeId};
 
 use super::EpisodeView;
 use super::handle::Gateway;
 
 impl Gateway {
-    /// An episode of this account; nothing if there is none of that name, or it is another account's.
+    /// An episode of this key; nothing if there is none of that name, or it is another key's.
+    ///
+    /// # Errors
+    /// When the store cannot say.
+    pub async fn own_episode(
+        &self,
+        tenant: &Tenant,
+        id: &EpisodeId,
+    ) -> Result<Option<EpisodeView>, EpisodesError> {
+        let owner = EpisodeOwner::of(tenant);
+        let shown = self.episode(&tenant.account, id).await?;
+        Ok(shown.filter(|shown| owner.owns(&shown.episode)))
+    }
+
+    /// An episode of this account, whichever key of that name began it; nothing if there is none.
     ///
     /// # Errors
     /// When the store cannot say.

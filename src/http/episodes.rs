@@ -28,7 +28,7 @@ pub(super) async fn episode(
     let id: EpisodeId = id.parse().map_err(|_| ApiError::unknown_episode())?;
     let shown = service
         .gateway
-        .episode(&tenant.account, &id)
+        .own_episode(&tenant, &id)
         .await
         .map_err(|error| ApiError::episodes_unavailable(&error))?;
     Ok(json_response(&page(&shown.ok_or_else(ApiError::unknown_episode)?)))

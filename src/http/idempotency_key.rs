@@ -70,7 +70,7 @@ pub(super) async fn check_key(
     if service.idempotency.settings().keep.is_zero() {
         return Err(ApiError::invalid(Some(IDEMPOTENCY_KEY.as_str()), "is switched off here; leave it out"));
     }
-    let scope = IdempotencyKey { account: tenant.account.clone(), key: key.into() };
+    let scope = IdempotencyKey { account: tenant.account.clone(), owner: tenant.id, key: key.into() };
     let asked = fingerprint(&scope, headers, asked);
     let found = service.idempotency.lookup(scope, asked, service.gateway.now()).await;
     let found = found.map_err(|error| {
@@ -251,10 +251,12 @@ mod tests {
 
     use super::*;
     use crate::http::strict;
+    use stint_types::tenant::KeyId;
     use stint_types::units::AccountId;
 
     fn of(body: &str, headers: &[(&'static str, &'static str)]) -> Fingerprint {
-        let scope = IdempotencyKey { account: AccountId::new("a"), key: "k".into() };
+        let account = AccountId::new("a");
+        let scope = IdempotencyKey { owner: KeyId::of_declared(&account), account, key: "k".into() };
         let digest = BodyDigest::of(&strict::object(body.as_bytes(), strict::VALUES_MAX).unwrap());
         let headers: HeaderMap = headers
             .iter()

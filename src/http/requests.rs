@@ -33,7 +33,7 @@ pub(super) async fn request_record(
 
 /// What the page shows of a request.
 pub(super) fn page(record: &RequestRecord) -> Value {
-    let RequestRecord { account, decision, outcome, verdicts } = record;
+    let RequestRecord { account, decision, outcome, verdicts, .. } = record;
     json!({
         "object": "request",
         "id": decision.id,

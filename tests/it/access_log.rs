@@ -71,10 +71,10 @@ async fn refusals_have_lines_with_their_codes_and_health_checks_none() {
     let unknown = json!({ "model": "nobody", "messages": [{ "role": "user", "content": "x" }] });
     process.ask("sk-test", &unknown).await;
     let line = process.logged("code=\"model_not_found\"").await;
-    for told in
+    for expected in
         ["key=\"research\"", "asked=\"nobody\"", "status=404", "outcome=\"refused\"", "request=\"req_"]
     {
-        assert!(line.contains(told), "{told} in {line}");
+        assert!(line.contains(expected), "{expected} in {line}");
     }
     assert_eq!(lines(&process, 2).await.len(), 2);
 }
@@ -86,8 +86,8 @@ async fn what_is_refused_before_anybody_reads_it_has_its_line_too() {
     let twice = "content-length: 4\r\ncontent-length: 4\r\n\r\n";
     connection.write_all(format!("POST /v1/messages HTTP/1.1\r\n{twice}").as_bytes()).await.unwrap();
     let line = process.logged("code=\"bad_framing\"").await;
-    for told in ["status=400", "outcome=\"refused\"", "path=\"/v1/messages\"", "request=\"req_"] {
-        assert!(line.contains(told), "{told} in {line}");
+    for expected in ["status=400", "outcome=\"refused\"", "path=\"/v1/messages\"", "request=\"req_"] {
+        assert!(line.contains(expected), "{expected} in {line}");
     }
 }
 

@@ -113,12 +113,12 @@ async fn counted(world: &World, body: &Value) -> [(u64, u64); 2] {
     let answer = world.ask("sk-key", body).await.good();
     let after = line().await;
     let number = |value: &Value| value.as_u64().unwrap();
-    let told = (
+    let reported = (
         number(&answer["usage"]["prompt_tokens"]),
         number(&answer["usage"]["total_tokens"]) + number(&answer["budget"]["other"]["tokens"]),
     );
     let added = |columns: &[&str]| tokens(&after, columns) - tokens(&before, columns);
-    [told, (added(&["prompt"]), added(&all))]
+    [reported, (added(&["prompt"]), added(&all))]
 }
 
 #[tokio::test]
@@ -145,8 +145,8 @@ async fn the_books_have_what_was_billed_and_answers_say_how_much_of_it_is_theirs
     let each = 75 + 20 + 2 + 1;
     assert_eq!(counted(&world, &ask("inline", 8, 30)).await, [(75, 8 * each), (8 * 75, 8 * each)]);
     for (name, n) in [("continue", 1), ("continue", 3), ("effort", 1)] {
-        let [told, billed] = counted(&world, &ask(name, n, 8)).await;
-        assert_eq!((told.0, told.1), (75, billed.1), "{name}: all that was billed");
+        let [reported, billed] = counted(&world, &ask(name, n, 8)).await;
+        assert_eq!((reported.0, reported.1), (75, billed.1), "{name}: all that was billed");
         assert!(billed.0 > n * 75, "{name}: a prompt was read again");
     }
 }
@@ -167,8 +167,8 @@ async fn the_books_have_what_was_given_up_for_another_model() {
     let body = json!({ "model": "auto", "messages": [{ "role": "user", "content": "What is 1+2?" }],
                        "budget": { "thinking_tokens": 30, "solution_tokens": 12 } });
     world.ask("sk-key", &body).await.good();
-    let [told, billed] = counted(&world, &body).await;
-    assert_eq!((told, billed), ((75, 2 * 75 + 20 + 2 + 1), (2 * 75, 2 * 75 + 20 + 2 + 1)));
+    let [reported, billed] = counted(&world, &body).await;
+    assert_eq!((reported, billed), ((75, 2 * 75 + 20 + 2 + 1), (2 * 75, 2 * 75 + 20 + 2 + 1)));
 }
 
 /// AU-05, AU-04: a cursor and the parameters choose among a key's own lines, whichever replica wrote them. Lines of

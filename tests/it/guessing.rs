@@ -151,7 +151,10 @@ fn check_says_that_a_context_is_not_known() {
         let output = folder.stint("check").output().unwrap();
         format!("{}{}", String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr))
     };
-    let told = check("");
-    assert!(told.contains("the context of m is not known") && told.contains("say context"), "{told}");
+    let printed = check("");
+    assert!(
+        printed.contains("the context of m is not known") && printed.contains("say context"),
+        "{printed}"
+    );
     assert!(!check("context = 100000\n").contains("the context of m"), "{}", check("context = 100000\n"));
 }

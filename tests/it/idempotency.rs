@@ -17,6 +17,7 @@ use stint_sessions::idempotency::{
     Fingerprint, IdempotencyChange, IdempotencyKey, IdempotencyRecord, IdempotencyStore, Settings,
 };
 use stint_types::catalog::{EnforcementClass, Model};
+use stint_types::tenant::KeyId;
 use stint_types::units::{Money, RequestId, Timestamp};
 
 const PLENTY: u64 = 1_000_000;
@@ -287,7 +288,8 @@ async fn after_its_time_a_key_is_free_again() {
         deadline: begun,
         end: None,
     };
-    let key = IdempotencyKey { account: AccountId::new("a"), key: "k".into() };
+    let account = AccountId::new("a");
+    let key = IdempotencyKey { owner: KeyId::of_declared(&account), account, key: "k".into() };
     let change = IdempotencyChange::Begin { key, record, expired_before: Timestamp(0) };
     assert_eq!(world.answers.write(&[change]).await.unwrap(), [true]);
     ask(&world, "k", &question("1+2?")).await.good();

@@ -33,8 +33,8 @@ async fn check(world: &World, path: &str, more: &Value, param: &str) {
     more.as_object().unwrap().iter().for_each(|(name, value)| body[name] = value.clone());
     let answer = world.post(path, "", &body).await;
     let error = answer.error();
-    let told = (answer.status, &error["code"], &error["param"]);
-    assert_eq!(told, (400, &json!("model_not_capable"), &json!(param)), "{path} {more}: {}", answer.text);
+    let refusal = (answer.status, &error["code"], &error["param"]);
+    assert_eq!(refusal, (400, &json!("model_not_capable"), &json!(param)), "{path} {more}: {}", answer.text);
 }
 
 const CHAT: &str = "/v1/chat/completions";

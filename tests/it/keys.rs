@@ -5,6 +5,7 @@ use std::time::Duration;
 use serde_json::{Value, json};
 
 use crate::harness::managed::TOKEN;
+use crate::harness::patience::until;
 use crate::harness::{Answer, Deployment, Folder, Managed, Process, Says};
 use stint_types::units::Timestamp;
 
@@ -322,4 +323,47 @@ async fn a_new_key_under_an_old_name_has_nothing_of_what_the_old_one_stored() {
         let answer = send(&process, &new, method, path, body).await;
         assert_eq!(answer.status, *expected, "{method} {path}: {}", answer.text);
     }
+}
+
+/// The same of what is stored of its requests without being asked for.
+#[tokio::test]
+async fn a_new_key_under_an_old_name_has_no_replay_no_record_and_no_run_of_the_old_one() {
+    let upstream = Deployment::always(Says::tokens(10)).await;
+    let managed = Managed::new(&format!(
+        "[[backend]]\nname = \"second\"\nbase_url = \"{}\"\n[[backend.model]]\nname = \"s\"\nprice_input = \"1\"\n\
+         price_output = \"1\"\n",
+        upstream.base
+    ));
+    let process = managed.serve();
+    let (key_id, old) = managed.key(&json!({ "name": "alice" })).await;
+    let asked = json!({ "model": "s", "max_tokens": 30, "budget": { "episode": "nightly" },
+                        "messages": [{ "role": "user", "content": "a secret" }] });
+    let ask = async |key: &str, body: &Value| {
+        let request = process.client.post(format!("{}/v1/chat/completions", process.base)).bearer_auth(key);
+        let request = request.header("idempotency-key", "night-1").header("content-type", "application/json");
+        Answer::of(request.body(body.to_string())).await
+    };
+    let first = ask(&old, &asked).await;
+    let record = {
+        let id = first.json()["budget"]["id"].as_str().unwrap().to_owned();
+        format!("requests/{id}")
+    };
+    let looks = async |key: &str| {
+        let record = send(&process, key, "GET", &record, &json!({})).await.status;
+        (record, send(&process, key, "GET", "episodes/nightly", &json!({})).await.status)
+    };
+    until("the record is there", async || looks(&old).await == (200, 200)).await;
+    assert_eq!(ask(&old, &asked).await.text, first.text, "a replay");
+    managed.ask(TOKEN, "DELETE", &format!("/admin/keys/{key_id}"), None).await.good();
+    let (_, new) = managed.key(&json!({ "name": "alice" })).await;
+    assert_eq!(looks(&new).await, (404, 404));
+    let judged = json!({ "id": first.json()["budget"]["id"], "score": 1 });
+    assert_eq!(send(&process, &new, "POST", "feedback", &judged).await.status, 404);
+    let named = ask(&new, &asked).await;
+    assert_eq!((named.status, &named.error()["param"]), (400, &json!("budget.episode")), "{}", named.text);
+    let plain = json!({ "model": "s", "max_tokens": 30, "messages": asked["messages"] });
+    let again = ask(&new, &plain).await;
+    assert_eq!(again.status, 200, "{}", again.text);
+    assert_ne!(again.json()["id"], first.json()["id"]);
+    assert_eq!(ask(&new, &plain).await.text, again.text, "a replay of its own");
 }

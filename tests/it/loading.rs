@@ -150,8 +150,8 @@ async fn a_model_whose_file_is_away_is_refused_until_it_is_back() {
     assert_eq!(refused.status, 503, "{}", refused.text);
     assert!(refused.headers.contains_key("retry-after"), "{:?}", refused.headers);
     assert!(!refused.text.contains(folder.path().to_str().unwrap()), "{}", refused.text);
-    let told = process.logged("it could not be loaded").await;
-    assert!(told.contains("model=\"one\"") || told.contains("model=one"), "{told}");
+    let line = process.logged("it could not be loaded").await;
+    assert!(line.contains("model=\"one\"") || line.contains("model=one"), "{line}");
     let listed = process.get("", "/v1/models/one").await.good();
     assert_eq!(listed["unavailable"], "it could not be loaded; it is tried again", "{listed}");
     ask(&process, "two").await.good();
@@ -202,6 +202,6 @@ async fn models_that_stay_are_counted_together_and_one_too_many_is_refused_at_th
     let third = ["one", "two", "three"].map(|name| backend(name, file(), ""));
     let refused =
         configured(&format!("{}\ncontext = 512", room_for_one()), &third).stint("serve").output().unwrap();
-    let told = String::from_utf8_lossy(&refused.stderr);
-    assert!(!refused.status.success() && told.contains("models that stay loaded"), "{told}");
+    let message = String::from_utf8_lossy(&refused.stderr);
+    assert!(!refused.status.success() && message.contains("models that stay loaded"), "{message}");
 }

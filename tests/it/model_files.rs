@@ -152,8 +152,8 @@ fn the_chat_model_comes_out_of_its_package_whole_or_not_at_all() {
 
 #[test]
 fn a_file_is_told_with_what_it_holds_and_takes_or_why_it_cannot_be_served() {
-    let told = stint(&["inspect", chat_model().to_str().unwrap()]);
-    assert!(told.status.success(), "{}", text(&told));
+    let output = stint(&["inspect", chat_model().to_str().unwrap()]);
+    assert!(output.status.success(), "{}", text(&output));
     for part in [
         "(llama)",
         "Q4_1",
@@ -162,12 +162,16 @@ fn a_file_is_told_with_what_it_holds_and_takes_or_why_it_cannot_be_served() {
         "gpt2/smollm, 49152",
         "does not think",
     ] {
-        assert!(text(&told).contains(part), "{part} in {}", text(&told));
+        assert!(text(&output).contains(part), "{part} in {}", text(&output));
     }
     let folder = TempDir::new().unwrap();
     let file = folder.path().join("y.gguf");
     std::fs::write(&file, random_model()).unwrap();
-    let told = stint(&["inspect", file.to_str().unwrap()]);
-    assert!(!told.status.success() && text(&told).contains("It cannot be served here:"), "{}", text(&told));
-    assert!(text(&told).contains("Q4_K"), "{}", text(&told));
+    let output = stint(&["inspect", file.to_str().unwrap()]);
+    assert!(
+        !output.status.success() && text(&output).contains("It cannot be served here:"),
+        "{}",
+        text(&output)
+    );
+    assert!(text(&output).contains("Q4_K"), "{}", text(&output));
 }

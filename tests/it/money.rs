@@ -211,8 +211,8 @@ async fn outside_its_providers_peak_a_request_costs_less_and_reserves_as_much_as
         let script = Arc::new(ScriptedBackend::always(play).reading(Tokens(75)));
         let world = World::new(vec![(with_peak(hours_from_now), script)], vec![tenant("acme", 1000)]).await;
         let answer = world.ask("sk-acme", &pinned()).await.good();
-        let told = [&answer["budget"]["cost_usd"], &answer["budget"]["reserved_usd"]];
-        assert_eq!(told, [&json!(cost), &json!("0.0000002")], "{answer}");
+        let costs = [&answer["budget"]["cost_usd"], &answer["budget"]["reserved_usd"]];
+        assert_eq!(costs, [&json!(cost), &json!("0.0000002")], "{answer}");
         world.settled().await;
         assert_eq!(world.account("acme").spent.money.to_string(), cost);
     }

@@ -20,10 +20,10 @@ async fn the_embedded_model_alone_turns_talk_away_kindly_and_answers_arithmetic_
         let error = refused.error();
         assert_eq!((refused.status, error["code"].as_str()), (400, Some("model_not_capable")), "{text}");
         let message = error["message"].as_str().unwrap();
-        for told in
+        for expected in
             ["whole-number arithmetic", "\"model\": \"reasoner\"", "[[backend]]\nbase_url = ", "\nmodels = ["]
         {
-            assert!(message.contains(told), "{told} in {message}");
+            assert!(message.contains(expected), "{expected} in {message}");
         }
     }
     let sum = process.ask("", &say("auto", "What is 12+34*2?")).await.good();
@@ -39,8 +39,8 @@ async fn the_embedded_model_alone_turns_talk_away_kindly_and_answers_arithmetic_
 fn the_newcomers_walk_leads_to_its_end() {
     let mut walk = tool("python");
     walk.args(["load-tests/walk.py", "--seconds", "1", "--binary", env!("CARGO_BIN_EXE_stint")]);
-    let told = printed(&mut walk, "");
-    assert!(told.contains("an upgrade under load") && told.trim_end().ends_with("altogether"), "{told}");
+    let text = printed(&mut walk, "");
+    assert!(text.contains("an upgrade under load") && text.trim_end().ends_with("altogether"), "{text}");
 }
 
 #[tokio::test]
@@ -95,7 +95,7 @@ async fn a_browser_is_shown_what_this_is_and_how_to_try_it() {
     let base = &process.base;
     let (curl, sdk) =
         (format!("curl {base}/v1/chat/completions"), format!("OpenAI(base_url=&quot;{base}/v1&quot;"));
-    for told in [
+    for expected in [
         "<code>reasoner</code>",
         "<code>auto</code>",
         "No key is needed",
@@ -104,7 +104,7 @@ async fn a_browser_is_shown_what_this_is_and_how_to_try_it() {
         "href=\"/v1/models\"",
         "href=\"/metrics\"",
     ] {
-        assert!(page.text.contains(told), "{told} in {}", page.text);
+        assert!(page.text.contains(expected), "{expected} in {}", page.text);
     }
     for foreign in ["<script", "src=", "<link", "url(", "{{"] {
         assert!(!page.text.contains(foreign), "{foreign} in {}", page.text);

@@ -143,8 +143,8 @@ async fn the_verb_prints_the_offers_of_a_running_server_the_chosen_one_marked_an
     );
     assert_eq!(swept.lines().filter(|line| line.starts_with("→ ")).count(), 1, "{swept}");
     let explained = run(vec!["What is 12+34+5?", "--explain"]);
-    for told in ["counted: ", "numbers 3", "fitted on its answers", "thought p50/p90/p99", "at most"] {
-        assert!(explained.contains(told), "{told} is not in {explained}");
+    for expected in ["counted: ", "numbers 3", "fitted on its answers", "thought p50/p90/p99", "at most"] {
+        assert!(explained.contains(expected), "{expected} is not in {explained}");
     }
     // What was asked cost nothing.
     let page = process.get("sk-test", "/v1/allowance").await.good();

@@ -79,11 +79,11 @@ async fn a_vote_whose_answers_are_never_alike_is_suspended_and_says_so() {
     let answer = ask(&world, TRIAL).await.good();
     assert_eq!(script.records().len(), before + 1, "one answer is made");
     assert!(answer["budget"].get("samples").is_none(), "{answer}");
-    let told = "no vote for now, since hardly two answers of the last 50 votes were alike";
-    assert!(why(&answer).contains(told) && !why(&answer).contains("which pays"), "{answer}");
+    let expected = "no vote for now, since hardly two answers of the last 50 votes were alike";
+    assert!(why(&answer).contains(expected) && !why(&answer).contains("which pays"), "{answer}");
     assert!(world.metrics_page().contains("stint_recipe_suspended{route=\"r\"} 1"));
     let quoted = world.post("/v1/plan", "sk-key", &question(0)).await.good();
-    assert!(quoted["why"].as_str().unwrap().contains(told), "{quoted}");
+    assert!(quoted["why"].as_str().unwrap().contains(expected), "{quoted}");
 }
 
 fn verifier(script: &str) -> Option<VerifierSettings> {
@@ -129,8 +129,8 @@ async fn a_verifier_without_verdicts_suspends_its_cascade() {
         ask(&world, number).await.good();
     }
     let answer = ask(&world, TRIAL).await.good();
-    let told = "answered once for now, since the verifier came to no verdict on the last 50 requests";
-    assert!(why(&answer).contains(told) && !why(&answer).contains("is asked where"), "{answer}");
+    let expected = "answered once for now, since the verifier came to no verdict on the last 50 requests";
+    assert!(why(&answer).contains(expected) && !why(&answer).contains("is asked where"), "{answer}");
 }
 
 fn canary(fraction: f64) -> Route {

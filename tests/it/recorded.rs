@@ -71,8 +71,8 @@ fn question() -> Value {
 fn said(value: &Value) -> Value {
     match value {
         Value::Object(members) => {
-            let told = members.iter().filter(|(_, value)| !value.is_null());
-            Value::Object(told.map(|(name, value)| (name.clone(), said(value))).collect::<Map<_, _>>())
+            let present = members.iter().filter(|(_, value)| !value.is_null());
+            Value::Object(present.map(|(name, value)| (name.clone(), said(value))).collect::<Map<_, _>>())
         }
         Value::Array(items) => items.iter().map(said).collect(),
         other => other.clone(),
@@ -113,12 +113,12 @@ async fn check(recorded: String) -> Value {
 /// ST-26
 #[tokio::test]
 async fn the_sdks_make_the_same_of_a_stream_through_the_gateway() {
-    let told = check(text()).await;
-    assert_eq!(told["message"]["content"], "Zwei und vierzig \u{1f980}, \"so\"\n- it\u{2028}is.");
-    let told = check(calls()).await;
-    assert_eq!(told["message"]["tool_calls"][0]["function"]["arguments"], "{\"q\": \"a \u{1f431}\"}");
+    let choice = check(text()).await;
+    assert_eq!(choice["message"]["content"], "Zwei und vierzig \u{1f980}, \"so\"\n- it\u{2028}is.");
+    let choice = check(calls()).await;
+    assert_eq!(choice["message"]["tool_calls"][0]["function"]["arguments"], "{\"q\": \"a \u{1f431}\"}");
     assert_eq!(
-        (told["message"]["tool_calls"][1]["id"].as_str(), told["finish_reason"].as_str()),
+        (choice["message"]["tool_calls"][1]["id"].as_str(), choice["finish_reason"].as_str()),
         (Some("call_b"), Some("tool_calls"))
     );
 }

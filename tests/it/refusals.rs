@@ -124,9 +124,9 @@ async fn what_contradicts_itself_is_refused_as_openai_does() {
         );
     }
     let custom = json!({ "tools": [{ "type": "custom", "custom": { "name": "look" } }] });
-    let told = gateway.ask("sk-test", &with(&custom)).await.error();
-    assert_eq!(told["param"], "tools[0].type");
-    assert!(told["message"].as_str().unwrap().contains("taken on /v1/responses only"), "{told}");
+    let refusal = gateway.ask("sk-test", &with(&custom)).await.error();
+    assert_eq!(refusal["param"], "tools[0].type");
+    assert!(refusal["message"].as_str().unwrap().contains("taken on /v1/responses only"), "{refusal}");
     let responses = json!({ "model": "auto", "input": "x", "metadata": { "a": "x".repeat(600) } });
     let request = gateway
         .client

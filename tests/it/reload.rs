@@ -203,8 +203,8 @@ async fn a_bad_file_leaves_the_one_before_in_force_and_every_mistake_is_logged()
     let bad =
         priced(&upstream, 9, "timeout = 3") + "[server]\nbody_maxx = 3\n[gateway]\nchoices_max = \"many\"\n";
     reload(&folder, &process, &bad, REFUSED).await;
-    for told in ["backend.timeout", "server.body_maxx", "gateway.choices_max"] {
-        assert_eq!(process.lines(told).len(), 1, "{told} in {:?}", process.lines(""));
+    for expected in ["backend.timeout", "server.body_maxx", "gateway.choices_max"] {
+        assert_eq!(process.lines(expected).len(), 1, "{expected} in {:?}", process.lines(""));
     }
     assert_eq!((state(&process).await, asked(&process, "").await), ("0".to_owned(), usual));
     let settled = priced(&upstream, 9, "") + "[gateway]\nflights_max = 3\n";
@@ -310,8 +310,8 @@ async fn the_admin_api_says_what_is_other_or_all_that_is_wrong() {
     managed.folder.write(&format!("{toml}[server]\nbody_maxx = 3\n[gateway]\nchoices_max = \"many\"\n"));
     let refused = managed.ask(TOKEN, "POST", "/admin/reload", None).await;
     assert_eq!((refused.status, &refused.error()["code"]), (422, &json!("config_refused")));
-    for told in ["server.body_maxx", "gateway.choices_max"] {
-        assert!(refused.error()["message"].as_str().unwrap().contains(told), "{}", refused.text);
+    for expected in ["server.body_maxx", "gateway.choices_max"] {
+        assert!(refused.error()["message"].as_str().unwrap().contains(expected), "{}", refused.text);
     }
     let models = process.get("", "/v1/models").await.good()["data"].to_string();
     assert!(models.contains("\"o\"") && models.contains("\"fast\""), "{models}");
@@ -444,19 +444,30 @@ async fn files_behind_a_link_that_is_swapped_are_taken_together() {
     assert_eq!(*cut.upstream.keys.lock().unwrap(), ["Bearer sk-one", "Bearer sk-two"]);
 }
 
-/// A file that never comes, as of a file system that hangs.
 #[tokio::test(flavor = "multi_thread")]
-async fn a_configuration_that_never_comes_does_not_hold_up_the_end() {
-    let folder = Folder::new(&priced(&Upstream::start(), 1, ""));
-    let mut process = folder.serve();
+async fn a_pipe_or_a_device_in_the_place_of_a_file_is_refused_and_the_next_reload_goes_on() {
+    let upstream = Upstream::start();
+    let folder = Folder::new(&priced(&upstream, 1, ""));
+    let process = folder.serve();
     assert_eq!(state(&process).await, "1");
     let file = folder.path().join("stint.toml");
-    std::fs::remove_file(&file).unwrap();
-    assert!(Command::new("mkfifo").arg(&file).status().unwrap().success());
+    for (round, make) in ["pipe", "device"].into_iter().enumerate() {
+        std::fs::remove_file(&file).unwrap();
+        if make == "pipe" {
+            assert!(Command::new("mkfifo").arg(&file).status().unwrap().success());
+        } else {
+            symlink("/dev/zero", &file).unwrap();
+        }
+        process.signal("HUP");
+        within("refused", || process.lines(REFUSED).len() == round + 1).await;
+        assert_eq!(process.lines("no regular file").len(), round + 1, "{make}");
+        assert_eq!(state(&process).await, "0");
+    }
+    let other = folder.path().join("next.toml");
+    std::fs::write(&other, priced(&upstream, 2, "")).unwrap();
+    std::fs::rename(other, &file).unwrap();
+    let before = process.lines(TAKEN).len();
     process.signal("HUP");
-    // Time to begin reading.
-    tokio::time::sleep(Duration::from_millis(500)).await;
-    process.signal("TERM");
-    let ended = tokio::task::spawn_blocking(move || process.ended()).await.unwrap();
-    assert!(ended.success(), "{ended}");
+    within("taken", || process.lines(TAKEN).len() > before).await;
+    assert_eq!(state(&process).await, "1");
 }

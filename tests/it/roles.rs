@@ -133,8 +133,8 @@ async fn what_admins_change_is_in_the_log_with_who_did_it_and_no_secret() {
     let next = format!("/admin/audit?limit=3&after={}", part["next"].as_str().unwrap());
     assert_eq!(managed.ask(TOKEN, "GET", &next, None).await.good()["data"][0]["number"], 4);
     let verified = managed.folder.stint("ledger").arg("verify").output().unwrap();
-    let told = String::from_utf8(verified.stdout).unwrap();
-    assert!(verified.status.success() && told.contains("7 changes of admins"), "{told}");
+    let printed = String::from_utf8(verified.stdout).unwrap();
+    assert!(verified.status.success() && printed.contains("7 changes of admins"), "{printed}");
 }
 
 fn row(change: &Value) -> [&str; 3] {

@@ -48,9 +48,9 @@ fn is_held(sdk: &str, run: &Value) {
     for (name, most) in LIMITS {
         let executed = run["executed"][name].as_u64().unwrap_or(0);
         assert!(executed <= most, "{sdk}: {executed} calls of {name}");
-        let told = &last["episode"]["tool_calls"]["tools"][name];
-        assert_eq!(told["used"], executed, "{sdk}: {last}");
-        assert_eq!(told["left"], most - executed, "{sdk}: {last}");
+        let count = &last["episode"]["tool_calls"]["tools"][name];
+        assert_eq!(count["used"], executed, "{sdk}: {last}");
+        assert_eq!(count["left"], most - executed, "{sdk}: {last}");
     }
 }
 

@@ -144,8 +144,8 @@ async fn thoughts_that_come_in_the_text_are_told_from_it_again_once_a_tag_shows_
     let process = gateway(&thinker, "deepseek-r1");
     let thinks = async |round: &str| {
         let answer = ask(&process, "deepseek-r1", &json!({})).await.good();
-        let told = (words(&answer, "reasoning_content"), words(&answer, "content"));
-        assert_eq!(told, (20, ANSWER), "{round}: {answer}");
+        let lengths = (words(&answer, "reasoning_content"), words(&answer, "content"));
+        assert_eq!(lengths, (20, ANSWER), "{round}: {answer}");
     };
     thinks("at first").await;
     let cut = ask(&process, "deepseek-r1", &json!({ "max_tokens": 10 })).await.good();

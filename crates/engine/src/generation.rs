@@ -34,7 +34,7 @@ pub(crate) struct RunningGeneration {
     /// Forced tokens that the caller hears of once they are computed.
     forced: Vec<GeneratedToken>,
     /// Tokens that the caller heard of since that was last asked.
-    told: u64,
+    sent: u64,
     was_read: bool,
     /// Rows of prompts in the steps until its own was read: its own, and all. The most that there is once it waited for a place.
     rows_read: [u64; 2],
@@ -53,7 +53,7 @@ impl RunningGeneration {
             machine,
             out,
             forced: Vec::new(),
-            told: 0,
+            sent: 0,
             was_read: false,
             rows_read: [0, 0],
             final_event: None,
@@ -162,8 +162,8 @@ impl RunningGeneration {
     }
 
     /// How many tokens the caller heard of since this was last asked.
-    pub(crate) fn take_told(&mut self) -> u64 {
-        std::mem::take(&mut self.told)
+    pub(crate) fn take_sent(&mut self) -> u64 {
+        std::mem::take(&mut self.sent)
     }
 
     /// It ends with this error, unless it has ended.
@@ -188,7 +188,7 @@ impl RunningGeneration {
     }
 
     fn tell(&mut self, step: GeneratedToken) {
-        self.told += 1;
+        self.sent += 1;
         self.send(GenerationEvent::Token(step));
     }
 

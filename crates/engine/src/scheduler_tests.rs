@@ -70,16 +70,16 @@ impl World {
         self.scheduler.finish_step();
         let picked: HashSet<u32> =
             plan.batch.picks.iter().map(|pick| plan.batch.rows[*pick as usize].slot).collect();
-        let mut told = Vec::new();
+        let mut names = Vec::new();
         for running in self.scheduler.running().filter(|running| picked.contains(&running.slot)) {
             let token = next_token(&running.sequence.tokens_for_test());
             running.sequence.push(token);
             running.sequence.job.made += 1;
-            told.push(running.sequence.job.name);
+            names.push(running.sequence.job.name);
         }
         let is_done = |job: &Job| job.is_done();
         self.finished.extend(self.scheduler.remove(is_done).iter().map(|job| job.name));
-        told
+        names
     }
 
     /// Every row writes its own cell, and finds its whole text in the cells of its table.

@@ -222,10 +222,12 @@ struct WeightUpload<'a> {
 
 impl WeightUpload<'_> {
     fn upload_slice(&mut self, tensor: &Tensor<'_>, piece: &TensorSlice) -> Result<(), EngineError> {
-        let data = &tensor.data[piece.first * self.row..(piece.first + piece.rows) * self.row];
+        let end = (piece.first + piece.rows) * self.row;
         let chunk = (REPACKED_MAX / self.row).max(1) * self.row;
-        for chunk in data.chunks(chunk) {
-            self.waiting.extend_from_slice(chunk);
+        for at in (piece.first * self.row..end).step_by(chunk) {
+            let waiting = self.waiting.len();
+            self.waiting.resize(waiting + chunk.min(end - at), 0);
+            tensor.read_at(at, &mut self.waiting[waiting..])?;
             let group = self.group * self.row;
             let rest = self.waiting.split_off(self.waiting.len() / group * group);
             self.flush();
@@ -304,7 +306,7 @@ pub(crate) fn vector(gguf: &Gguf, name: &str, length: u32) -> Result<Vec<f32>, E
     if tensor.kind != TensorType::F32 || tensor.columns != length as usize || tensor.rows != 1 {
         return Err(EngineError::Model(format!("tensor `{name}` is not {length} numbers of F32")));
     }
-    Ok(tensor.data.chunks_exact(4).map(|b| f32::from_le_bytes([b[0], b[1], b[2], b[3]])).collect())
+    Ok(tensor.read()?.chunks_exact(4).map(|b| f32::from_le_bytes([b[0], b[1], b[2], b[3]])).collect())
 }
 
 #[cfg(test)]

@@ -243,7 +243,7 @@ impl EngineWorker {
             sequence.job.accept(drawn, logits.map(|(_, logits)| &**logits));
             sequence.push(drawn.id);
             sequence.job.force().into_iter().for_each(|id| sequence.push(id));
-            decoded += sequence.job.take_told();
+            decoded += sequence.job.take_sent();
             if let Some(words) = sequence.job.changed_slot_words() {
                 self.model.init_slot(slot, &words);
             }

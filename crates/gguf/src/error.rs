@@ -5,7 +5,7 @@ use thiserror::Error;
 /// Why a model file could not be used.
 #[derive(Debug, Error)]
 pub enum GgufError {
-    /// The file could not be opened or mapped.
+    /// The file could not be opened.
     #[error("cannot open the model file {path}: check the path and its permissions")]
     Open {
         /// The path as it was given.
@@ -13,6 +13,20 @@ pub enum GgufError {
         /// The system's error.
         source: std::io::Error,
     },
+    /// The system could not read the file.
+    #[error("cannot read the model file")]
+    Read(#[source] std::io::Error),
+    /// The file became shorter since it was opened.
+    #[error(
+        "the model file ended while it was read: something cut it short, or writes it anew; rename a whole file to its name, and \
+         load it again"
+    )]
+    Shortened,
+    /// The file was written to since it was opened, so what was read may be of both.
+    #[error(
+        "the model file changed while it was read: do not write to it, rename another to its name, and load it again"
+    )]
+    Changed,
     /// The bytes are not what the format prescribes.
     #[error("not a usable GGUF file: {0}; download or export it again")]
     Malformed(String),

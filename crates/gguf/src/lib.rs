@@ -1,20 +1,22 @@
-//! Model files in the GGUF format, memory-mapped: typed metadata, and tensors as borrowed bytes.
+//! Model files in the GGUF format: typed metadata, and tensors whose bytes are read when they are wanted.
 //!
-//! Everything a file says is checked against its length before it is believed. Nothing is copied
-//! but the metadata; the weights are read where they lie, when they are uploaded.
+//! Everything a file says is checked against its length before it is believed. Only the metadata is kept in memory; the weights
+//! are read piece by piece when they are uploaded.
 
 mod error;
 mod read;
+mod source;
 #[cfg(any(test, feature = "synth"))]
 pub mod synth;
 mod tensor_type;
 
+use std::borrow::Cow;
 use std::collections::HashMap;
-use std::fs::File;
 use std::path::Path;
 use std::sync::Arc;
 
 use read::TensorEntry;
+use source::{GgufSource, ModelFile, SourceBytes};
 use tensor_type::ggml_name;
 
 pub use error::GgufError;
@@ -22,7 +24,7 @@ pub(crate) use read::MetadataValue;
 pub use tensor_type::TensorType;
 
 /// A tensor as it lies in the file: rows of numbers, each row contiguous.
-#[derive(Debug, Clone, Copy)]
+#[derive(Clone, Copy)]
 pub struct Tensor<'a> {
     /// How its numbers are encoded.
     pub kind: TensorType,
@@ -31,28 +33,52 @@ pub struct Tensor<'a> {
     /// How many numbers a row has.
     pub columns: usize,
     /// The rows, one behind the other.
-    pub data: &'a [u8],
+    bytes: SourceBytes<'a>,
 }
 
-enum GgufBytes {
-    Mapped(memmap2::Mmap),
-    Static(&'static [u8]),
-    Shared(Arc<[u8]>),
-}
-
-impl GgufBytes {
-    fn get(&self) -> &[u8] {
-        match self {
-            Self::Mapped(map) => map,
-            Self::Static(bytes) => bytes,
-            Self::Shared(bytes) => bytes,
-        }
+impl std::fmt::Debug for Tensor<'_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let Self { kind, rows, columns, .. } = self;
+        f.debug_struct("Tensor")
+            .field("kind", kind)
+            .field("rows", rows)
+            .field("columns", columns)
+            .finish_non_exhaustive()
     }
 }
 
-/// A model file: its metadata, read, and its tensors, mapped.
+impl<'a> Tensor<'a> {
+    /// A tensor whose rows are in memory.
+    #[must_use]
+    pub fn in_memory(kind: TensorType, rows: usize, columns: usize, data: &'a [u8]) -> Self {
+        Self { kind, rows, columns, bytes: SourceBytes::Memory(data) }
+    }
+
+    /// How many bytes its rows take.
+    #[must_use]
+    pub fn length(&self) -> usize {
+        self.bytes.length()
+    }
+
+    /// Fills `into` with its bytes from `at` on, which must be there.
+    pub fn read_at(&self, at: usize, into: &mut [u8]) -> Result<(), GgufError> {
+        self.bytes.read(at, into)
+    }
+
+    /// All its bytes: for small tensors.
+    pub fn read(&self) -> Result<Cow<'a, [u8]>, GgufError> {
+        if let SourceBytes::Memory(bytes) = self.bytes {
+            return Ok(Cow::Borrowed(bytes));
+        }
+        let mut bytes = vec![0; self.length()];
+        self.read_at(0, &mut bytes)?;
+        Ok(Cow::Owned(bytes))
+    }
+}
+
+/// A model file: its metadata, read, and where its tensors are.
 pub struct Gguf {
-    bytes: GgufBytes,
+    source: GgufSource,
     metadata: HashMap<String, MetadataValue>,
     entries: HashMap<String, TensorEntry>,
     data: usize,
@@ -68,29 +94,29 @@ impl std::fmt::Debug for Gguf {
 }
 
 impl Gguf {
-    /// Maps a file. The file must not be changed in place while the engine loads it.
+    /// Opens a file. Whoever replaces it renames another to its name: the one that is open stays as it is.
     pub fn open(path: &Path) -> Result<Self, GgufError> {
-        let failed = |source| GgufError::Open { path: path.display().to_string(), source };
-        let file = File::open(path).map_err(failed)?;
-        // SAFETY: the map is read-only and private to this value. Truncating the file from outside
-        // while it is mapped would fault; operators replace model files by renaming, as documented.
-        let map = unsafe { memmap2::Mmap::map(&file) }.map_err(failed)?;
-        Self::parse(GgufBytes::Mapped(map))
+        Self::parse(GgufSource::File(ModelFile::open(path)?))
     }
 
     /// Reads a file that is part of the program.
     pub fn from_static(bytes: &'static [u8]) -> Result<Self, GgufError> {
-        Self::parse(GgufBytes::Static(bytes))
+        Self::parse(GgufSource::Static(bytes))
     }
 
     /// Reads a file that is already in memory.
     pub fn from_bytes(bytes: Arc<[u8]>) -> Result<Self, GgufError> {
-        Self::parse(GgufBytes::Shared(bytes))
+        Self::parse(GgufSource::Shared(bytes))
     }
 
-    fn parse(bytes: GgufBytes) -> Result<Self, GgufError> {
-        let contents = read::read_header(bytes.get())?;
-        Ok(Self { bytes, metadata: contents.metadata, entries: contents.entries, data: contents.data })
+    fn parse(source: GgufSource) -> Result<Self, GgufError> {
+        let contents = read::read_header(&source)?;
+        Ok(Self { source, metadata: contents.metadata, entries: contents.entries, data: contents.data })
+    }
+
+    /// Fails where the file is not as it was when it was opened, so that what was read of it may be of two files.
+    pub fn check_unchanged(&self) -> Result<(), GgufError> {
+        self.source.check_unchanged()
     }
 
     /// A text, where the key is present and a text.
@@ -176,7 +202,7 @@ impl Gguf {
         self.entries.contains_key(name)
     }
 
-    /// Whether every tensor can be read.
+    /// Whether every tensor is of a format that is read, and within the file.
     pub fn check_tensors(&self) -> Result<(), GgufError> {
         let mut names: Vec<&String> = self.entries.keys().collect();
         names.sort_unstable();
@@ -196,8 +222,8 @@ impl Gguf {
         let from = usize::try_from(entry.offset).ok().and_then(|offset| self.data.checked_add(offset));
         let from = from.ok_or_else(outside)?;
         let to = from.checked_add(length).ok_or_else(outside)?;
-        let data = self.bytes.get().get(from..to).ok_or_else(outside)?;
-        Ok(Tensor { kind, rows, columns, data })
+        let bytes = self.source.get(from, to).ok_or_else(outside)?;
+        Ok(Tensor { kind, rows, columns, bytes })
     }
 }
 
@@ -236,15 +262,57 @@ mod tests {
         assert!(matches!(gguf.tensor("absent"), Err(GgufError::MissingTensor(_))));
     }
 
+    /// A file on disk of its own, gone with this value.
+    struct FileOnDisk(std::path::PathBuf);
+
+    impl FileOnDisk {
+        fn new(name: &str) -> FileOnDisk {
+            let path = std::env::temp_dir().join(format!("stint-gguf-{name}-{}.gguf", std::process::id()));
+            std::fs::write(&path, file()).unwrap();
+            FileOnDisk(path)
+        }
+    }
+
+    impl Drop for FileOnDisk {
+        fn drop(&mut self) {
+            let _ = std::fs::remove_file(&self.0);
+        }
+    }
+
     #[test]
-    fn a_mapped_file_reads_the_same_as_one_in_memory() {
-        let path = std::env::temp_dir().join(format!("stint-gguf-{}.gguf", std::process::id()));
-        std::fs::write(&path, file()).unwrap();
-        let mapped = Gguf::open(&path).unwrap();
+    fn a_file_on_disk_reads_the_same_as_one_in_memory_also_once_another_has_its_name() {
+        let on_disk = FileOnDisk::new("same");
+        let opened = Gguf::open(&on_disk.0).unwrap();
         let read = Gguf::from_bytes(file().into()).unwrap();
-        std::fs::remove_file(&path).unwrap();
+        let next = FileOnDisk::new("next");
+        std::fs::write(&next.0, b"another").unwrap();
+        std::fs::rename(&next.0, &on_disk.0).unwrap();
         let name = "blk.1.ffn_down.weight";
-        assert_eq!(mapped.tensor(name).unwrap().data, read.tensor(name).unwrap().data);
+        let (opened_tensor, read) = (opened.tensor(name).unwrap(), read.tensor(name).unwrap());
+        assert_eq!(opened_tensor.read().unwrap(), read.read().unwrap());
+        let mut part = [0; 8];
+        opened_tensor.read_at(4, &mut part).unwrap();
+        assert_eq!(part, read.read().unwrap()[4..12]);
+        opened.check_unchanged().unwrap();
+    }
+
+    #[test]
+    fn a_file_that_is_cut_short_once_it_is_open_is_an_error_and_not_the_end_of_the_process() {
+        let on_disk = FileOnDisk::new("cut");
+        let opened = Gguf::open(&on_disk.0).unwrap();
+        let tensor = opened.tensor("blk.1.ffn_down.weight").unwrap();
+        std::fs::File::options().write(true).open(&on_disk.0).unwrap().set_len(100).unwrap();
+        let error = tensor.read().unwrap_err().to_string();
+        assert!(error.contains("ended while it was read"), "{error}");
+        assert!(matches!(opened.check_unchanged(), Err(GgufError::Changed)));
+    }
+
+    #[test]
+    fn what_is_no_regular_file_is_refused_at_once() {
+        let Err(GgufError::Open { source, .. }) = Gguf::open(&std::env::temp_dir()) else {
+            panic!("a folder")
+        };
+        assert_eq!(source.to_string(), "it is no regular file");
     }
 
     #[test]

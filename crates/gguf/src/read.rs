@@ -3,6 +3,10 @@
 use std::collections::HashMap;
 
 use super::error::GgufError;
+use super::source::GgufSource;
+
+/// Bytes of the header that are read at once, or more where one text is longer.
+const WINDOW_MIN: usize = 64 << 10;
 
 /// One metadata value.
 #[derive(Debug, Clone, PartialEq)]
@@ -33,8 +37,8 @@ pub(super) struct GgufHeader {
 }
 
 /// Reads the header of a file.
-pub(super) fn read_header(bytes: &[u8]) -> Result<GgufHeader, GgufError> {
-    let mut cursor = GgufCursor { bytes, at: 0 };
+pub(super) fn read_header(source: &GgufSource) -> Result<GgufHeader, GgufError> {
+    let mut cursor = GgufCursor { source, at: 0, window: Vec::new(), window_at: 0 };
     if cursor.take(4)? != b"GGUF" {
         return Err(malformed("it does not begin with `GGUF`"));
     }
@@ -70,17 +74,32 @@ fn malformed(what: &str) -> GgufError {
 }
 
 struct GgufCursor<'a> {
-    bytes: &'a [u8],
+    source: &'a GgufSource,
     at: usize,
+    /// Some bytes of the file, and where they begin in it.
+    window: Vec<u8>,
+    window_at: usize,
 }
 
-impl<'a> GgufCursor<'a> {
-    fn take(&mut self, length: usize) -> Result<&'a [u8], GgufError> {
-        let to = self.at.checked_add(length);
-        let taken = to.and_then(|to| self.bytes.get(self.at..to));
-        let taken = taken.ok_or_else(|| malformed("it ends in the middle of its header"))?;
-        self.at += length;
+impl GgufCursor<'_> {
+    fn take(&mut self, length: usize) -> Result<&[u8], GgufError> {
+        let ends = || malformed("it ends in the middle of its header");
+        let to = self.at.checked_add(length).filter(|to| *to <= self.source.length()).ok_or_else(ends)?;
+        if to > self.window_at + self.window.len() {
+            self.fill(length)?;
+        }
+        let taken = &self.window[self.at - self.window_at..][..length];
+        self.at = to;
         Ok(taken)
+    }
+
+    /// Reads so many bytes and more from here on.
+    fn fill(&mut self, length: usize) -> Result<(), GgufError> {
+        let window = length.max(WINDOW_MIN).min(self.source.length() - self.at);
+        self.window.resize(window, 0);
+        self.window_at = self.at;
+        let bytes = self.source.get(self.at, self.at + window);
+        bytes.map_or(Ok(()), |bytes| bytes.read(0, &mut self.window))
     }
 
     fn array<const N: usize>(&mut self) -> Result<[u8; N], GgufError> {
@@ -100,7 +119,7 @@ impl<'a> GgufCursor<'a> {
     /// A length that the rest of the file can hold, at `least` bytes an element.
     fn length(&mut self, least: usize) -> Result<usize, GgufError> {
         let length = usize::try_from(self.u64()?).unwrap_or(usize::MAX);
-        let room = (self.bytes.len() - self.at) / least;
+        let room = (self.source.length() - self.at) / least;
         if length > room {
             return Err(malformed("a list or text is longer than the file"));
         }

@@ -12,14 +12,15 @@ use stint_types::units::{Chance, RequestId, Timestamp};
 
 use super::sql::{SqlConnection, SqlDatabase, SqlRow, SqlValue, Statement, ToSqlValue, decode_error, sql};
 
-const INSERT: &str = "INSERT INTO stories (request, account, decided_at, decision, outcome) VALUES ";
+const INSERT: &str = "INSERT INTO stories (request, account, decided_at, decision, outcome, key_id) VALUES ";
 /// A record that is there already stays as it is.
 const KEEP: &str = " ON CONFLICT (request) DO NOTHING";
 /// So many values has a row, and so many rows a statement.
-const COLUMNS: usize = 5;
+const COLUMNS: usize = 6;
 const ROWS_MAX: usize = 1024;
 
-const FIND: &str = "SELECT account, decision, outcome FROM stories WHERE request = $1 AND decided_at >= $2";
+const FIND: &str =
+    "SELECT account, decision, outcome, key_id FROM stories WHERE request = $1 AND decided_at >= $2";
 
 const VERDICT_COLUMNS: &str = "request, source, at, success, weight";
 
@@ -200,6 +201,7 @@ async fn read_record(
     let verdicts = connection.fetch_all(Statement::new(sql).bind(id)).await?;
     let mut record = RequestRecord {
         account: row.account("account")?,
+        key: row.parsed_or_null("key_id")?,
         decision: serde_json::from_str(row.get("decision")?).map_err(decode_error)?,
         outcome: serde_json::from_str(row.get("outcome")?).map_err(decode_error)?,
         verdicts: Vec::new(),
@@ -211,7 +213,7 @@ async fn read_record(
 }
 
 fn row(record: &RequestRecord) -> Result<[SqlValue; COLUMNS], sqlx::Error> {
-    let RequestRecord { account, decision, outcome, .. } = record;
+    let RequestRecord { account, key, decision, outcome, .. } = record;
     let encode = |error| sqlx::Error::Encode(Box::new(error));
     Ok([
         decision.id.to_sql(),
@@ -219,6 +221,7 @@ fn row(record: &RequestRecord) -> Result<[SqlValue; COLUMNS], sqlx::Error> {
         decision.at.to_sql(),
         serde_json::to_string(decision).map_err(encode)?.to_sql(),
         serde_json::to_string(outcome).map_err(encode)?.to_sql(),
+        key.to_sql(),
     ])
 }
 

@@ -16,15 +16,16 @@ use super::sql::{SqlDatabase, SqlDialect, SqlRow, Statement, decode_error};
 
 const FIND: &str = "\
     SELECT fingerprint, request, begun_at, until, ended, status, headers, kept, body \
-    FROM answers WHERE account = $1 AND key = $2 AND begun_at >= $3";
+    FROM answers WHERE account = $1 AND key = $2 AND begun_at >= $3 AND (key_id IS NULL OR key_id = $4)";
 
-/// Takes place where the row is new, has expired, or belongs to this request already.
+/// Takes place where the row is new, has expired, belongs to this request already, or to an earlier API key of the same name.
 const BEGIN: &str = "\
-    INSERT INTO answers (account, key, request, fingerprint, begun_at, until) VALUES ($1, $2, $3, $4, $5, $6) \
+    INSERT INTO answers (account, key, request, fingerprint, begun_at, until, key_id) VALUES ($1, $2, $3, $4, $5, $6, $8) \
     ON CONFLICT (account, key) DO UPDATE SET \
         fingerprint = excluded.fingerprint, request = excluded.request, begun_at = excluded.begun_at, \
-        until = excluded.until, ended = NULL, status = NULL, headers = NULL, kept = NULL, body = NULL \
-    WHERE answers.begun_at < $7 OR answers.request = excluded.request";
+        until = excluded.until, ended = NULL, status = NULL, headers = NULL, kept = NULL, body = NULL, \
+        key_id = excluded.key_id \
+    WHERE answers.begun_at < $7 OR answers.request = excluded.request OR answers.key_id <> excluded.key_id";
 
 const END: &str = "\
     UPDATE answers SET ended = $4, status = $5, headers = $6, kept = $7, body = $8 \
@@ -58,7 +59,7 @@ impl SqlIdempotencyStore {
         key: &IdempotencyKey,
         since: Timestamp,
     ) -> Result<Option<IdempotencyRecord>, sqlx::Error> {
-        let find = Statement::new(FIND).bind(&key.account).bind(&*key.key).bind(since);
+        let find = Statement::new(FIND).bind(&key.account).bind(&*key.key).bind(since).bind(key.owner);
         let row = self.database.reader().await?.fetch_optional(find).await?;
         row.as_ref().map(record).transpose()
     }
@@ -129,7 +130,7 @@ fn statement(change: &IdempotencyChange) -> Result<Statement, sqlx::Error> {
     match change {
         IdempotencyChange::Begin { record, expired_before, .. } => {
             let statement = statement.bind(&record.fingerprint.0[..]).bind(record.begun);
-            Ok(statement.bind(record.deadline).bind(*expired_before))
+            Ok(statement.bind(record.deadline).bind(*expired_before).bind(key.owner))
         }
         IdempotencyChange::End { end, .. } => bind_outcome(statement, end),
         IdempotencyChange::Forget { .. } => Ok(statement),

@@ -9,6 +9,7 @@ pub mod catalog;
 pub mod chat;
 
 pub mod metrics;
+pub mod regular_file;
 pub mod strict_json;
 pub mod tasks;
 pub mod trace;

@@ -87,7 +87,7 @@ fn formats(gguf: &Gguf) -> String {
     let mut unread = std::collections::BTreeSet::new();
     for name in gguf.tensor_names() {
         match gguf.tensor(name) {
-            Ok(tensor) => *sizes.entry(tensor.kind.name()).or_default() += tensor.data.len() as u64,
+            Ok(tensor) => *sizes.entry(tensor.kind.name()).or_default() += tensor.length() as u64,
             Err(stint_gguf::GgufError::TensorType { kind, .. }) => drop(unread.insert(kind)),
             Err(_) => drop(unread.insert("damaged")),
         }

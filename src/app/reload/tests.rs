@@ -335,6 +335,31 @@ async fn targets_that_are_treated_otherwise_rest_on_and_go_by_the_new_numbers() 
     assert_eq!(fleet.settings().queue_max, 7, "what is refused changes nothing");
 }
 
+/// As of a file system that hangs.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_configuration_that_never_comes_does_not_hold_up_the_end() {
+    let (asks, asked) = std::sync::mpsc::channel();
+    let (comes, awaited) = std::sync::mpsc::channel::<()>();
+    let (asks, awaited) = (std::sync::Mutex::new(asks), std::sync::Mutex::new(awaited));
+    let load = Arc::new(move || {
+        asks.lock().unwrap().send(()).unwrap();
+        let _ = awaited.lock().unwrap().recv();
+        config::load(None, &environment)
+    });
+    let settings = config::load(None, &environment).unwrap();
+    let app = build(settings, ConfigSource { load, on_applied: Box::new(|_| ()) }).await.unwrap();
+    let running = app.start();
+    let (reloads, tasks) = (running.reloads.clone(), running.request_tasks.clone());
+    let reload = tokio::spawn(async move { reloads.reload().await.is_none() });
+    tokio::task::spawn_blocking(move || asked.recv().unwrap()).await.unwrap();
+    tasks.stop();
+    let is_given_up = tokio::time::timeout(Duration::from_secs(60), reload).await;
+    assert!(is_given_up.expect("the end waits for the file").unwrap());
+    drop(comes);
+    tasks.force_stop();
+    running.ledger_tasks.stop();
+}
+
 #[tokio::test]
 async fn the_end_stops_engines_of_earlier_configurations_and_those_that_come_too_late() {
     let site = Site::new("").await;

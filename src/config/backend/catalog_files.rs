@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use crate::config::reader::{ConfigErrors, Document, ReadContext, Section, source};
 use crate::config::storage::data_folder;
 use stint_types::catalog::{Prices, Tariff};
+use stint_types::regular_file;
 use stint_types::units::{Money, Price};
 
 use super::known_models::KnownModels;
@@ -60,7 +61,7 @@ fn cached_prices(
     own_price: Tariff,
 ) -> Option<CatalogFile> {
     // They may be written at any time, and whole each time: that others write them is no change of the configuration.
-    let text = std::fs::read_to_string(path).ok()?;
+    let text = regular_file::read_to_string(path).ok()?;
     let document = Document::new(&text, place);
     if let Some(table) = source::parse(&document) {
         KnownModels::from_files([&Section::root(&document, &table)], own_price);

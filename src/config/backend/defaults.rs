@@ -1,12 +1,12 @@
 //! What all models of a backend share: its kind, and how it is reached.
 
-use std::fs::File;
 use std::io::Read;
 use std::path::{Path, PathBuf};
 
 use crate::config::reader::{SecretsPolicy, Section, secret};
 use stint_backend::remote;
 use stint_backend::remote::openai::LimitMember;
+use stint_types::regular_file;
 
 use super::base_url::{base_url, check_url};
 use super::deployment::Deployment;
@@ -87,7 +87,8 @@ fn check_gguf(section: &Section<'_>, file: Option<&Path>) {
     let Some(file) = file.filter(|_| section.document().secrets == SecretsPolicy::Required) else { return };
     let mut head = Vec::new();
     section.document().files.track(file);
-    let read = File::open(file).and_then(|opened| opened.take(GGUF.len() as u64).read_to_end(&mut head));
+    let read =
+        regular_file::open(file).and_then(|opened| opened.take(GGUF.len() as u64).read_to_end(&mut head));
     let what = match read {
         Err(error) => format!("{} cannot be read: {error}", file.display()),
         Ok(_) if head != GGUF => format!("{} is no GGUF file: it does not begin with GGUF", file.display()),

@@ -14,6 +14,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
+use stint_types::regular_file;
 use stint_types::units::Timestamp;
 
 /// A file that did not change for so long is complete.
@@ -24,7 +25,11 @@ const REREAD_DELAY: Duration = Duration::from_millis(50);
 
 /// What was read of a configuration so far.
 #[derive(Default)]
-pub(in crate::config) struct ConfigFiles(RefCell<BTreeMap<PathBuf, FileSnapshot>>);
+pub(in crate::config) struct ConfigFiles {
+    seen: RefCell<BTreeMap<PathBuf, FileSnapshot>>,
+    /// A server that runs must not hang in a pipe, which a start may well be given.
+    are_regular: bool,
+}
 
 /// A file as it was first seen.
 #[derive(PartialEq)]
@@ -50,11 +55,17 @@ struct ConfigFileStamp {
 type FileTime = (i64, i64);
 
 impl ConfigFiles {
+    /// For a server that runs: all of them must be regular files.
+    pub(in crate::config) fn of_running_server() -> ConfigFiles {
+        ConfigFiles { are_regular: true, ..ConfigFiles::default() }
+    }
+
     /// The text of a file as it is now.
     pub(in crate::config) fn read(&self, path: &Path) -> io::Result<String> {
         // In this order, so that what changes in between shows later.
         let stamp = ConfigFileStamp::of(path);
-        let text = std::fs::read_to_string(path);
+        let text =
+            if self.are_regular { regular_file::read_to_string(path) } else { std::fs::read_to_string(path) };
         self.record(path, FileSnapshot { stamp, text: text.as_ref().ok().cloned() });
         text
     }
@@ -76,14 +87,14 @@ impl ConfigFiles {
     /// Waits until all of it stood still for a moment; the file that did not.
     pub(in crate::config) fn wait_until_stable(&self) -> Result<(), PathBuf> {
         std::thread::sleep(self.stability_wait(now()));
-        let seen = self.0.borrow();
+        let seen = self.seen.borrow();
         let other = seen.iter().find(|(path, seen)| **seen != seen.reread(path));
         other.map_or(Ok(()), |(path, _)| Err(path.clone()))
     }
 
     /// How long to wait until the one that changed last would have stood still for long enough.
     fn stability_wait(&self, now: SystemTime) -> Duration {
-        let seen = self.0.borrow();
+        let seen = self.seen.borrow();
         let since = seen.values().filter_map(|seen| Some(seen.stamp.as_ref()?.age(now)));
         let left = since.map(|age| STABLE_FOR.saturating_sub(age)).max().unwrap_or_default();
         left.max(REREAD_DELAY)
@@ -91,14 +102,14 @@ impl ConfigFiles {
 
     /// What was seen first is what a later look is held against.
     fn record(&self, path: &Path, seen: FileSnapshot) {
-        self.0.borrow_mut().entry(path.to_owned()).or_insert(seen);
+        self.seen.borrow_mut().entry(path.to_owned()).or_insert(seen);
     }
 }
 
 impl FileSnapshot {
     fn reread(&self, path: &Path) -> FileSnapshot {
         let stamp = ConfigFileStamp::of(path);
-        let text = self.text.as_ref().and_then(|_| std::fs::read_to_string(path).ok());
+        let text = self.text.as_ref().and_then(|_| regular_file::read_to_string(path).ok());
         FileSnapshot { stamp, text }
     }
 }
@@ -161,7 +172,7 @@ mod tests {
         assert_eq!(files.read(&path).unwrap(), "whole");
         files.track(&folder.path().join("none"));
         done(&path);
-        let seen = files.0.borrow();
+        let seen = files.seen.borrow();
         let moved = seen.iter().find(|(path, seen)| **seen != seen.reread(path));
         assert_eq!(moved.is_none(), is_at_rest);
     }
@@ -182,6 +193,21 @@ mod tests {
             let older = std::fs::File::open(path).unwrap();
             older.set_modified(SystemTime::UNIX_EPOCH).unwrap();
         });
+    }
+
+    #[test]
+    fn a_pipe_is_refused_where_a_server_runs_and_may_be_read_before() {
+        let folder = tempfile::TempDir::new().unwrap();
+        let pipe = folder.path().join("pipe");
+        assert!(std::process::Command::new("mkfifo").arg(&pipe).status().unwrap().success());
+        let error = ConfigFiles::of_running_server().read(&pipe).unwrap_err().to_string();
+        assert!(error.contains("no regular file"), "{error}");
+        let writer = std::thread::spawn({
+            let pipe = pipe.clone();
+            move || std::fs::write(pipe, "whole").unwrap()
+        });
+        assert_eq!(ConfigFiles::default().read(&pipe).unwrap(), "whole");
+        writer.join().unwrap();
     }
 
     #[test]

@@ -8,7 +8,7 @@ use crate::gateway::state::BoundedWait;
 use crate::gateway::{Denial, RequestRefusal, RequestStage};
 use stint_decide::plan;
 use stint_ledger::{ReserveError, Shortfall};
-use stint_sessions::agent::{ExhaustedBudget, Headroom, StepDecision, StepWait};
+use stint_sessions::agent::{EpisodeOwner, ExhaustedBudget, Headroom, StepDecision, StepWait};
 use stint_types::chat::Request;
 use stint_types::units::{Amount, Count, EpisodeId, Facet, Holder, Limit, Money, Window};
 
@@ -47,7 +47,8 @@ pub(crate) async fn prepare_step(
 ) -> Result<ReservedRequest, Denial> {
     let rules = rules(admission.state, admission.tenant, &request)?;
     let (parts, account) = (admission.parts(), &admission.tenant.account);
-    let (joined, checkout) = parts.episodes.join(account, &request, parts.ledger.now()).await?;
+    let owner = EpisodeOwner::of(admission.tenant);
+    let (joined, checkout) = parts.episodes.join(&owner, &request, parts.ledger.now()).await?;
     admission.reached(RequestStage::Joined);
     let context = StepContext::new(parts, account, &request, &joined, &rules);
     let decided = decide_until_reserved(admission, context).await;

@@ -7,7 +7,7 @@ use crate::gateway::RequestRefusal;
 use crate::gateway::episodes::wait::busy;
 use crate::gateway::state::GatewayState;
 use stint_decide::plan;
-use stint_sessions::agent::{StepDecision, StepPlan, StepWait};
+use stint_sessions::agent::{EpisodeOwner, StepDecision, StepPlan, StepWait};
 use stint_types::chat::Request;
 use stint_types::tenant::Tenant;
 use stint_types::units::Money;
@@ -28,7 +28,8 @@ pub(crate) async fn quote_step(
     let rules = rules(state, tenant, &request)?;
     let request = Arc::new(request);
     let (parts, account) = (&state.parts, &tenant.account);
-    let (joined, known) = parts.episodes.look_up(account, &request, parts.ledger.now()).await?;
+    let owner = EpisodeOwner::of(tenant);
+    let (joined, known) = parts.episodes.look_up(&owner, &request, parts.ledger.now()).await?;
     let context = StepContext::new(parts, account, &request, &joined, &rules);
     if !joined.is_first {
         parts.ledger.refresh_episode(account, &joined.id, &known).await;

@@ -7,7 +7,7 @@ use std::time::Duration;
 use tokio::sync::oneshot;
 use tokio::time::timeout;
 
-use stint_sessions::agent::{EpisodesError, HistoryHash};
+use stint_sessions::agent::{EpisodeOwner, EpisodesError, HistoryHash};
 use stint_types::units::{AccountId, EpisodeId, Timestamp};
 
 use super::manager::{EpisodeManager, STORE_PATIENCE};
@@ -79,17 +79,17 @@ impl EpisodeManager {
     /// answers, the episode is given back.
     pub(crate) async fn check_out(
         &self,
-        account: &AccountId,
+        owner: &EpisodeOwner,
         link: &HistoryHash,
         since: Timestamp,
     ) -> Result<Option<EpisodeCheckout>, EpisodesError> {
-        let (manager, account, link) = (self.clone(), account.clone(), *link);
+        let (manager, owner, link) = (self.clone(), owner.clone(), *link);
         let (answer, answered) = oneshot::channel();
         self.spawn(async move {
-            let found = with_late_timeout(manager.inner.store.find(&account, &link, since)).await;
+            let found = with_late_timeout(manager.inner.store.find(&owner, &link, since)).await;
             // What nobody takes here is dropped.
-            let _ =
-                answer.send(found.map(|id| id.map(|id| EpisodeCheckout::new(&manager, &account, link, id))));
+            let new = |id| EpisodeCheckout::new(&manager, &owner.account, link, id);
+            let _ = answer.send(found.map(|id| id.map(new)));
         });
         answered.await.unwrap_or_else(|_| Err(EpisodesError::new("the store's answer got lost")))
     }

@@ -5,11 +5,12 @@ use std::time::Duration;
 
 use crate::gateway::request::RequestRefusal;
 use stint_sessions::agent::{
-    Addition, Additions, EpisodesError, HashChain, History, HistoryHash, IdenticalEpisode, LastStep,
-    PlacedAddition, StoredEpisode,
+    Addition, Additions, EpisodeOwner, EpisodesError, HashChain, History, HistoryHash, IdenticalEpisode,
+    LastStep, PlacedAddition, StoredEpisode,
 };
 use stint_types::chat::{EpisodeLimits, Request, ToolLimits};
-use stint_types::units::{AccountId, Count, EpisodeId, RequestId, Timestamp};
+use stint_types::tenant::KeyId;
+use stint_types::units::{Count, EpisodeId, RequestId, Timestamp};
 
 use super::checkout::EpisodeCheckout;
 use super::manager::{EpisodeManager, STORE_PATIENCE};
@@ -25,6 +26,8 @@ const BROKEN_OFF_MAX: Duration = Duration::from_secs(600);
 #[derive(Debug, Clone)]
 pub(crate) struct JoinedEpisode {
     pub(crate) id: EpisodeId,
+    /// The key of the request, whose it is.
+    pub(crate) key: KeyId,
     /// What it may take altogether, lowered by the limits that the request states.
     pub(crate) limits: EpisodeLimits,
     /// True if the caller named it.
@@ -73,7 +76,7 @@ impl EpisodeManager {
     /// When the conversation is too long, or a named episode's limits cannot be read.
     pub(crate) async fn join(
         &self,
-        account: &AccountId,
+        owner: &EpisodeOwner,
         request: &Request,
         now: Timestamp,
     ) -> Result<(JoinedEpisode, Option<EpisodeCheckout>), RequestRefusal> {
@@ -82,21 +85,21 @@ impl EpisodeManager {
         let history = History::read(request, is_named, &self.inner.settings)?;
         let chain = HashChain::read(&request.messages);
         let mut found = match &budget.episode {
-            Some(id) => self.join_named(account, id, &chain, &budget.episode_limits, now).await?,
-            None => self.join_by_history(account, &chain, &budget.episode_limits, now).await?,
+            Some(id) => self.join_named(owner, id, &chain, &budget.episode_limits, now).await?,
+            None => self.join_by_history(owner, &chain, &budget.episode_limits, now).await?,
         };
         let checkout = found.checkout.take();
         let mut carried = std::mem::take(&mut found.carried);
-        carried.extend(self.carried(account, is_named, &found.episode, &chain, now).await);
+        carried.extend(self.carried(owner, is_named, &found.episode, &chain, now).await);
         carried.retain(|addition| !found.episode.added.is_known(&addition.before));
-        Ok((JoinedEpisode::of(found, is_named, chain, history, carried), checkout))
+        Ok((JoinedEpisode::of(found, owner, is_named, chain, history, carried), checkout))
     }
 
     /// The same for a question about it: nothing is begun, lowered or handed out. The limits that are known to hold for it come
     /// beside.
     pub(crate) async fn look_up(
         &self,
-        account: &AccountId,
+        owner: &EpisodeOwner,
         request: &Request,
         now: Timestamp,
     ) -> Result<(JoinedEpisode, EpisodeLimits), RequestRefusal> {
@@ -104,23 +107,27 @@ impl EpisodeManager {
         let is_named = budget.episode.is_some();
         let history = History::read(request, is_named, &self.inner.settings)?;
         let chain = HashChain::read(&request.messages);
-        let known = self.find_known(account, budget.episode.as_ref(), &chain, now).await;
+        let known = self.find_known(owner, budget.episode.as_ref(), &chain, now).await;
         let known = known.map_err(store_unavailable)?;
+        if let Some(id) = known.as_ref().filter(|known| !owner.owns(known)).map(|known| known.id.clone()) {
+            return Err(RequestRefusal::OtherKeysEpisode { id });
+        }
         let new = || budget.episode.clone().unwrap_or_else(new_episode_id);
         let is_first = known.is_none();
-        let mut episode = known.unwrap_or_else(|| StoredEpisode::new(new(), EpisodeLimits::default(), now));
+        let mut episode = known
+            .unwrap_or_else(|| StoredEpisode::new(new(), Some(owner.key), EpisodeLimits::default(), now));
         let known = episode.limits.clone();
         episode.lower(&budget.episode_limits);
-        let carried = self.carried(account, is_named, &episode, &chain, now).await;
+        let carried = self.carried(owner, is_named, &episode, &chain, now).await;
         let found = FoundEpisode { episode, is_first, from: None, carried: Vec::new(), checkout: None };
-        Ok((JoinedEpisode::of(found, is_named, chain, history, carried), known))
+        Ok((JoinedEpisode::of(found, owner, is_named, chain, history, carried), known))
     }
 
     /// What was added to the conversation in the episode that it was with before, where a named one begins with it: of others,
     /// the search by history has asked already. Where the store does not work, it is lost: a cache is not found again.
     async fn carried(
         &self,
-        account: &AccountId,
+        owner: &EpisodeOwner,
         is_named: bool,
         episode: &StoredEpisode,
         chain: &HashChain,
@@ -129,7 +136,7 @@ impl EpisodeManager {
         if !is_named || episode.last.is_some() || chain.replies().is_empty() {
             return Vec::new();
         }
-        match self.find_known(account, None, chain, now).await {
+        match self.find_known(owner, None, chain, now).await {
             Ok(Some(before)) if before.id != episode.id => before.added.iter().cloned().collect(),
             Ok(_) => Vec::new(),
             Err(error) => {
@@ -141,13 +148,13 @@ impl EpisodeManager {
 
     async fn join_named(
         &self,
-        account: &AccountId,
+        owner: &EpisodeOwner,
         id: &EpisodeId,
         chain: &HashChain,
         limits: &EpisodeLimits,
         now: Timestamp,
     ) -> Result<FoundEpisode, RequestRefusal> {
-        let episode = self.open_named(account, id, limits, now).await?;
+        let episode = self.open_named(owner, id, limits, now).await?;
         self.count(if episode.last.is_some() { "named" } else { "begun" });
         let from = chain.links().next();
         Ok(FoundEpisode { episode, is_first: false, from, carried: Vec::new(), checkout: None })
@@ -156,12 +163,12 @@ impl EpisodeManager {
     /// The episode of that name, with these limits lowered into its own.
     pub(crate) async fn open_named(
         &self,
-        account: &AccountId,
+        owner: &EpisodeOwner,
         id: &EpisodeId,
         limits: &EpisodeLimits,
         now: Timestamp,
     ) -> Result<StoredEpisode, RequestRefusal> {
-        let episode = self.with_timeout(self.open_with_limits(account, id, limits, now)).await;
+        let episode = self.with_timeout(self.open_with_limits(owner, id, limits, now)).await;
         episode.map_err(|error| {
             self.report_lost("a run's limits cannot be read", &error);
             store_unavailable(error)
@@ -172,12 +179,12 @@ impl EpisodeManager {
     /// another.
     async fn join_by_history(
         &self,
-        account: &AccountId,
+        owner: &EpisodeOwner,
         chain: &HashChain,
         limits: &EpisodeLimits,
         now: Timestamp,
     ) -> Result<FoundEpisode, RequestRefusal> {
-        let found = self.with_timeout(self.check_out_by_history(account, chain, limits, now)).await;
+        let found = self.with_timeout(self.check_out_by_history(owner, chain, limits, now)).await;
         let mut carried = Vec::new();
         match found.map(Option::transpose) {
             Ok(Ok(Some(found))) => {
@@ -187,7 +194,7 @@ impl EpisodeManager {
             Ok(Err(too_many)) => return Err(too_many),
             Ok(Ok(None)) => {
                 self.count("begun");
-                carried = self.running_additions(account, chain, now).await;
+                carried = self.running_additions(owner, chain, now).await;
             }
             Err(error) => {
                 self.report_lost("a run cannot be looked for, so it is taken for a new one", &error);
@@ -195,13 +202,13 @@ impl EpisodeManager {
         }
         let id = new_episode_id();
         if !limits.is_empty() {
-            let kept = self.with_timeout(self.inner.store.open(account, &id, limits, now)).await;
+            let kept = self.with_timeout(self.inner.store.open(owner, &id, limits, now)).await;
             if let Err(error) = kept {
                 self.report_lost("a run's limits cannot be stored", &error);
             }
         }
         Ok(FoundEpisode {
-            episode: StoredEpisode::new(id, limits.clone(), now),
+            episode: StoredEpisode::new(id, Some(owner.key), limits.clone(), now),
             is_first: limits.is_empty(),
             from: None,
             carried,
@@ -214,7 +221,7 @@ impl EpisodeManager {
     /// not the episode.
     async fn running_additions(
         &self,
-        account: &AccountId,
+        owner: &EpisodeOwner,
         chain: &HashChain,
         now: Timestamp,
     ) -> Vec<Addition> {
@@ -222,9 +229,10 @@ impl EpisodeManager {
         let Some(place) = replies.last().map(|reply| reply.before) else { return Vec::new() };
         let (store, since) = (&self.inner.store, now.before(BROKEN_OFF_MAX));
         let known = async {
-            let twins = store.identical_episodes(account, &place.broken_off(), since).await?;
+            let twins = store.identical_episodes(owner, &place.broken_off(), since).await?;
             let Some(latest) = twins.iter().max_by_key(|twin| twin.at) else { return Ok(None) };
-            store.read(account, &latest.id).await
+            let known = store.read(&owner.account, &latest.id).await?;
+            Ok(known.filter(|known| owner.owns(known)))
         };
         let known = self.with_timeout(known).await.inspect_err(|error| {
             self.report_lost("what was added to a conversation cannot be read", error);
@@ -237,27 +245,30 @@ impl EpisodeManager {
     /// The episode with these limits lowered into its own; a refusal where it would have too many.
     async fn open_with_limits(
         &self,
-        account: &AccountId,
+        owner: &EpisodeOwner,
         id: &EpisodeId,
         limits: &EpisodeLimits,
         now: Timestamp,
     ) -> Result<Result<StoredEpisode, RequestRefusal>, EpisodesError> {
         let store = &self.inner.store;
         if !limits.tools.each.is_empty()
-            && let Some(known) = store.read(account, id).await?
+            && let Some(known) = store.read(&owner.account, id).await?
+            && owner.owns(&known)
         {
             let named = known.limits.tools.named_with(&limits.tools);
             if named > ToolLimits::NAMED_MAX {
                 return Ok(Err(RequestRefusal::TooManyTools { named }));
             }
         }
-        store.open(account, id, limits, now).await.map(Ok)
+        let episode = store.open(owner, id, limits, now).await?;
+        let is_own = owner.owns(&episode);
+        Ok(is_own.then_some(episode).ok_or_else(|| RequestRefusal::OtherKeysEpisode { id: id.clone() }))
     }
 
     /// The episode that goes on from the latest reply that ends one, handed out to this step.
     async fn check_out_by_history(
         &self,
-        account: &AccountId,
+        owner: &EpisodeOwner,
         chain: &HashChain,
         limits: &EpisodeLimits,
         now: Timestamp,
@@ -265,34 +276,38 @@ impl EpisodeManager {
         let since = now.before(self.inner.settings.expires_after);
         for link in chain.links().take(REPLIES_MAX) {
             // Whatever comes of it from here on, it is given back.
-            if let Some(handed_out) = self.check_out(account, &link, since).await? {
-                return self.open_checked_out(handed_out, link, account, limits, now).await.map(Some);
+            if let Some(handed_out) = self.check_out(owner, &link, since).await?
+                && let Some(found) = self.open_checked_out(handed_out, link, owner, limits, now).await?
+            {
+                return Ok(Some(found));
             }
         }
-        let Some((link, since)) = self.broken_off(account, chain, now).await? else { return Ok(None) };
-        match self.check_out(account, &link, since).await? {
-            Some(handed_out) => self.open_checked_out(handed_out, link, account, limits, now).await.map(Some),
+        let Some((link, since)) = self.broken_off(owner, chain, now).await? else { return Ok(None) };
+        match self.check_out(owner, &link, since).await? {
+            Some(handed_out) => self.open_checked_out(handed_out, link, owner, limits, now).await,
             None => Ok(None),
         }
     }
 
-    /// An episode that was handed out by this link, with these limits lowered into its own.
+    /// An episode that was handed out by this link, with these limits lowered into its own; nothing if it is another key's, which a
+    /// store may say only now.
     async fn open_checked_out(
         &self,
         handed_out: EpisodeCheckout,
         link: HistoryHash,
-        account: &AccountId,
+        owner: &EpisodeOwner,
         limits: &EpisodeLimits,
         now: Timestamp,
-    ) -> Result<Result<FoundEpisode, RequestRefusal>, EpisodesError> {
-        match self.open_with_limits(account, handed_out.id(), limits, now).await? {
+    ) -> Result<Option<Result<FoundEpisode, RequestRefusal>>, EpisodesError> {
+        match self.open_with_limits(owner, handed_out.id(), limits, now).await? {
             Ok(episode) => {
                 let (from, checkout) = (Some(link), Some(handed_out));
-                Ok(Ok(FoundEpisode { episode, is_first: false, from, carried: Vec::new(), checkout }))
+                Ok(Some(Ok(FoundEpisode { episode, is_first: false, from, carried: Vec::new(), checkout })))
             }
             Err(refusal) => {
                 handed_out.release().await;
-                Ok(Err(refusal))
+                let is_other = matches!(refusal, RequestRefusal::OtherKeysEpisode { .. });
+                Ok((!is_other).then_some(Err(refusal)))
             }
         }
     }
@@ -301,19 +316,19 @@ impl EpisodeManager {
     /// from since; with since when.
     async fn broken_off(
         &self,
-        account: &AccountId,
+        owner: &EpisodeOwner,
         chain: &HashChain,
         now: Timestamp,
     ) -> Result<Option<(HistoryHash, Timestamp)>, EpisodesError> {
         let Some(link) = chain.broken_off_links().next() else { return Ok(None) };
         let since = now.before(BROKEN_OFF_MAX);
-        let twins = self.inner.store.identical_episodes(account, &link, since).await?;
+        let twins = self.inner.store.identical_episodes(owner, &link, since).await?;
         Ok(twins.iter().any(|twin| twin.continued == Count::ZERO).then_some((link, since)))
     }
 
     async fn find_known(
         &self,
-        account: &AccountId,
+        owner: &EpisodeOwner,
         named: Option<&EpisodeId>,
         chain: &HashChain,
         now: Timestamp,
@@ -321,13 +336,14 @@ impl EpisodeManager {
         let (store, since) = (&self.inner.store, now.before(self.inner.settings.expires_after));
         let known = async {
             if let Some(id) = named {
-                return store.read(account, id).await;
+                return store.read(&owner.account, id).await;
             }
             for link in chain.links().take(REPLIES_MAX) {
                 if let Some(twin) =
-                    IdenticalEpisode::first(&mut store.identical_episodes(account, &link, since).await?)
+                    IdenticalEpisode::first(&mut store.identical_episodes(owner, &link, since).await?)
                 {
-                    return store.read(account, &twin.id).await;
+                    let known = store.read(&owner.account, &twin.id).await?;
+                    return Ok(known.filter(|known| owner.owns(known)));
                 }
             }
             Ok(None)
@@ -352,6 +368,7 @@ impl EpisodeAdditions {
 impl JoinedEpisode {
     fn of(
         found: FoundEpisode,
+        owner: &EpisodeOwner,
         is_named: bool,
         chain: HashChain,
         history: History,
@@ -361,7 +378,20 @@ impl JoinedEpisode {
         let StoredEpisode { id, limits, last, last_used: used, added: mut all, .. } = episode;
         all.extend(&carried);
         let added = EpisodeAdditions { placed: all.placed(&chain), all, carried };
-        JoinedEpisode { id, limits, is_named, is_first, from, chain, history, added, last, last_used: used }
+        let key = owner.key;
+        JoinedEpisode {
+            id,
+            key,
+            limits,
+            is_named,
+            is_first,
+            from,
+            chain,
+            history,
+            added,
+            last,
+            last_used: used,
+        }
     }
 }
 

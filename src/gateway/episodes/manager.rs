@@ -101,7 +101,7 @@ impl EpisodeManager {
         let store = self.inner.store.clone();
         let kept = async move {
             if is_first {
-                store.open(&step.account, &step.id, &EpisodeLimits::default(), step.at).await?;
+                store.open(&step.owner, &step.id, &EpisodeLimits::default(), step.at).await?;
             }
             store.record_broken_off(&step).await
         };

@@ -6,6 +6,7 @@ use stint_ledger::{
     EpisodeBalance, Ledger, RequestScope, Reservation, ReservationRequest, ReserveError, Shortfall,
     StepReservation,
 };
+use stint_sessions::agent::EpisodeOwner;
 use stint_types::chat::EpisodeLimits;
 use stint_types::units::{AccountId, Amount, EpisodeId, Holder, Money, Timestamp};
 
@@ -25,16 +26,16 @@ impl NonTurnSpend {
     /// The episode of that name, begun if there is none, with its limits lowered to these.
     ///
     /// # Errors
-    /// When its limits cannot be read, or would be too many.
+    /// When its limits cannot be read, or would be too many, or it is another key's.
     pub(crate) async fn open(
         episodes: &EpisodeManager,
-        account: &AccountId,
+        owner: &EpisodeOwner,
         id: &EpisodeId,
         limits: &EpisodeLimits,
         now: Timestamp,
     ) -> Result<NonTurnSpend, RequestRefusal> {
-        let episode = episodes.open_named(account, id, limits, now).await?;
-        Ok(NonTurnSpend { account: account.clone(), id: episode.id, limits: episode.limits })
+        let episode = episodes.open_named(owner, id, limits, now).await?;
+        Ok(NonTurnSpend { account: owner.account.clone(), id: episode.id, limits: episode.limits })
     }
 
     /// Sets it aside in the episode too. Money that the episode's steps have merely set aside is waited for.

@@ -6,8 +6,8 @@ use std::time::Duration;
 use crate::execute::{ChoiceProgress, ToolCallFilter};
 use stint_ledger::Ledger;
 use stint_sessions::agent::{
-    self, AddedWords, Addition, AnsweredStep, BrokenOffStep, CountedPrompt, EpisodeEnding, Finality,
-    HistoryHash, LastStep, ToolCallTrimmer,
+    self, AddedWords, Addition, AnsweredStep, BrokenOffStep, CountedPrompt, EpisodeEnding, EpisodeOwner,
+    Finality, HistoryHash, LastStep, ToolCallTrimmer,
 };
 use stint_types::catalog::{ChoiceUsage, Offer, TaskClass};
 use stint_types::chat::{EpisodeLimits, FinishReason, Role, ToolCounts};
@@ -227,7 +227,7 @@ impl RunningStep {
             self.record_broken_off(account, now).await;
         }
         let step = AnsweredStep {
-            account: account.clone(),
+            owner: EpisodeOwner { account: account.clone(), key: self.episode.key },
             id: self.episode.id.clone(),
             from: self.episode.from,
             added: self.added(to.iter().copied().map(Some)),
@@ -252,7 +252,7 @@ impl RunningStep {
     /// What there is of it while its answer has not come to its end.
     fn broken_off(&self, account: &AccountId, at: Timestamp) -> BrokenOffStep {
         BrokenOffStep {
-            account: account.clone(),
+            owner: EpisodeOwner { account: account.clone(), key: self.episode.key },
             id: self.episode.id.clone(),
             link: self.episode.chain.clone().hash().broken_off(),
             added: self.added([None]),

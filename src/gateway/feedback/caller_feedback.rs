@@ -74,7 +74,7 @@ impl LearningInner {
     /// The record of a request of this caller.
     async fn own_record(&self, tenant: &Tenant, id: RequestId) -> Result<Arc<RequestRecord>, FeedbackError> {
         let story = self.find(id).await?;
-        story.filter(|story| tenant.account.contains(&story.account)).ok_or(FeedbackError::Unknown)
+        story.filter(|story| tenant.may_read(&story.account, story.key)).ok_or(FeedbackError::Unknown)
     }
 
     /// Accepts all of these verdicts, or none of them if the account changes too many. The inner result is that of the first

@@ -157,7 +157,7 @@ impl Learning {
         let Some(inner) = &self.inner else { return Ok(None) };
         let story = inner.find(id).await?;
         Ok(story
-            .filter(|story| tenant.account.contains(&story.account))
+            .filter(|story| tenant.may_read(&story.account, story.key))
             .map(|story| RequestRecord::clone(&story)))
     }
 

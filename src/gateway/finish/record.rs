@@ -20,10 +20,10 @@ pub(super) fn request_record(
     outcome: &RequestOutcome<'_>,
     settlement: &Settlement,
 ) -> Arc<RequestRecord> {
-    let (id, account) = (context.id, context.account.clone());
+    let (id, account, key) = (context.id, context.account.clone(), Some(context.key));
     let (decision, ended) = (decision(context, decided), decision_outcome(context, outcome, settlement));
     let at = ended.at;
-    let mut record = RequestRecord { account, decision, outcome: ended, verdicts: Vec::new() };
+    let mut record = RequestRecord { account, key, decision, outcome: ended, verdicts: Vec::new() };
     for (source, success, weight) in outcome.signals.iter().copied() {
         record.set_verdict(Verdict { id, source, at, success, weight });
     }

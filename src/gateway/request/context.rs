@@ -15,6 +15,7 @@ use stint_sessions::agent::CountedPrompt;
 use stint_sessions::idempotency::IdempotencyTicket;
 use stint_types::catalog::{Allowance, ChoiceUsage, Demand, Market, Model, Offer, Plan, Route};
 use stint_types::chat::Request;
+use stint_types::tenant::KeyId;
 use stint_types::units::{AccountId, Money, Priority, RequestId, Timestamp, Tokens};
 
 use super::bill::Bill;
@@ -26,6 +27,8 @@ pub(crate) struct RequestContext {
     pub(crate) state: Arc<GatewayState>,
     pub(crate) id: RequestId,
     pub(crate) account: AccountId,
+    /// The id of the key that it came with.
+    pub(crate) key: KeyId,
     pub(crate) priority: Priority,
     /// As its model is to have it.
     pub(crate) request: Arc<Request>,

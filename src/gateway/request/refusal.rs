@@ -137,6 +137,12 @@ pub enum RequestRefusal {
         /// How many tools that would be.
         named: usize,
     },
+    /// It names an episode that an earlier key of the same name began.
+    #[error("{id} is an episode of an earlier key of this key's name: choose another name for the episode")]
+    OtherKeysEpisode {
+        /// The episode.
+        id: EpisodeId,
+    },
     /// The gateway is shutting down.
     #[error("the gateway is shutting down; try another one")]
     Stopping,

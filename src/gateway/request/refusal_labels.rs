@@ -36,6 +36,7 @@ pub(crate) fn limit_label(refusal: &RequestRefusal) -> String {
         RequestRefusal::EpisodeUnavailable { .. } => "episode store".to_owned(),
         RequestRefusal::TooLong(_) => "messages".to_owned(),
         RequestRefusal::TooManyTools { .. } => "tools".to_owned(),
+        RequestRefusal::OtherKeysEpisode { .. } => "episode".to_owned(),
         RequestRefusal::Failed(failure) => failure.fault.as_str().to_owned(),
         RequestRefusal::Incapable { failure, .. } => failure.fault.as_str().to_owned(),
     }

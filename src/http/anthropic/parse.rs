@@ -200,8 +200,15 @@ fn check_tool_name(param: &str, name: &str) -> Result<(), ApiError> {
 /// A tool of the caller's, as OpenAI declares it, which is how the canonical request has it.
 fn read_tool(path: &str, tool: Value) -> Result<Tool, ApiError> {
     let mut fields = Fields::from_value(path, tool)?;
-    if !matches!(fields.text("type")?.as_deref(), None | Some("custom")) {
-        let must = "must be \"custom\": tools that run at a provider are not offered";
+    let must = match fields.text("type")?.as_deref() {
+        None | Some("custom") => None,
+        Some(search) if search.starts_with("tool_search_tool_") => Some(
+            "must be \"custom\": no tools are searched for at the provider; leave this one out, and the model gets all tools at \
+             once, those with `defer_loading` too",
+        ),
+        Some(_) => Some("must be \"custom\": tools that run at a provider are not offered"),
+    };
+    if let Some(must) = must {
         return Err(ApiError::invalid(Some(&fields.full_name("type")), must));
     }
     let name = fields.require("name")?;

@@ -196,6 +196,8 @@ fn what_is_wrong_is_named() {
     check_refused(&json!({ "temperature": 1.5 }), "temperature must be a number from 0 to 1");
     check_refused(&json!({ "tools": [{ "name": "f" }] }), "tools[0].input_schema must be an object");
     check_refused(&json!({ "tools": [{ "type": "bash_20250124", "name": "f" }] }), "tools[0].type must be");
+    let search = json!({ "type": "tool_search_tool_regex_20251119", "name": "tool_search_tool_regex" });
+    check_refused(&json!({ "tools": [search] }), "leave this one out, and the model gets all tools at once");
     let by_code = json!({ "name": "f", "input_schema": {}, "allowed_callers": ["code_execution_20260120"] });
     check_refused(&json!({ "tools": [by_code] }), "tools[0].allowed_callers must have \"direct\"");
     let tool = |name: &str| json!({ "name": name, "input_schema": {} });

@@ -66,6 +66,9 @@ impl From<RequestRefusal> for ApiError {
             RequestRefusal::TooManyTools { .. } => {
                 ApiError::invalid(None, message).with_param("budget.tool_calls")
             }
+            RequestRefusal::OtherKeysEpisode { .. } => {
+                ApiError::invalid(None, message).with_param("budget.episode")
+            }
             RequestRefusal::Stopping => ApiError::overloaded(message, Duration::from_secs(1)),
             RequestRefusal::CutOff => {
                 ApiError::overloaded(message, Duration::from_secs(1)).with_code(codes::SHUTTING_DOWN)

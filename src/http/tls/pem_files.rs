@@ -5,6 +5,8 @@ use std::path::Path;
 use tokio_rustls::rustls::pki_types::pem::{Error, PemObject};
 use tokio_rustls::rustls::pki_types::{CertificateDer, PrivateKeyDer};
 
+use stint_types::regular_file;
+
 use super::error::TlsError;
 
 /// The certificates of a file, at least one.
@@ -34,5 +36,5 @@ pub(super) fn malformed(key: &'static str, path: &Path, reason: String) -> TlsEr
 }
 
 fn read(key: &'static str, path: &Path) -> Result<Vec<u8>, TlsError> {
-    std::fs::read(path).map_err(|error| TlsError::File { key, path: path.to_owned(), error })
+    regular_file::read(path).map_err(|error| TlsError::File { key, path: path.to_owned(), error })
 }

@@ -63,8 +63,8 @@ async fn where_all_tools_are_used_up_none_may_be_called() {
     assert_eq!(last["choices"][0]["finish_reason"], "stop");
     assert_eq!(last["choices"][0]["message"]["content"].as_str().unwrap().trim(), "the answer");
     assert_eq!((&last["budget"]["episode"]["final"], run(&last)), (&json!(true), "task-1"));
-    let told = json!({ "used": 0, "left": 0, "withheld": ["search", "browse"] });
-    assert_eq!(last["budget"]["tool_calls"], told);
+    let expected = json!({ "used": 0, "left": 0, "withheld": ["search", "browse"] });
+    assert_eq!(last["budget"]["tool_calls"], expected);
 }
 
 #[tokio::test]

@@ -6,8 +6,9 @@ use serde_json::json;
 
 use crate::harness::{Served, Stored, World, auto, tenant};
 use stint_ledger::{AccountId, MemoryJournal};
-use stint_sessions::agent::{self, AnsweredStep, EpisodeEnding, LastStep};
+use stint_sessions::agent::{self, AnsweredStep, EpisodeEnding, EpisodeOwner, LastStep};
 use stint_types::catalog::{RolloutMode, Route, TaskClass, TurnRule};
+use stint_types::tenant::KeyId;
 use stint_types::units::{Timestamp, Tokens};
 
 use super::{Agent, caller, calls, count, searching};
@@ -47,7 +48,10 @@ async fn a_route_may_cap_the_turns_at_what_runs_usually_take() {
                 route_turns: None,
             };
             let step = AnsweredStep {
-                account: AccountId::new("acme"),
+                owner: EpisodeOwner {
+                    account: AccountId::new("acme"),
+                    key: KeyId::of_declared(&AccountId::new("acme")),
+                },
                 id: format!("before-{number}").parse().unwrap(),
                 from: None,
                 to: Vec::new(),

@@ -17,7 +17,7 @@ use crate::harness::Stored;
 use crate::harness::patience::until;
 use stint_ledger::{AccountId, MemoryJournal};
 use stint_sessions::agent::{
-    self, AnsweredStep, BrokenOffStep, EpisodeLength, EpisodeStore, EpisodesError, HistoryHash,
+    self, AnsweredStep, BrokenOffStep, EpisodeLength, EpisodeOwner, EpisodeStore, EpisodesError, HistoryHash,
     IdenticalEpisode, MemoryEpisodes, StoredEpisode,
 };
 use stint_storage::{Database, Settings, SqliteSettings, Synchronous};
@@ -64,7 +64,7 @@ struct Hanging;
 impl EpisodeStore for Hanging {
     fn open<'a>(
         &'a self,
-        _: &'a AccountId,
+        _: &'a EpisodeOwner,
         _: &'a EpisodeId,
         _: &'a EpisodeLimits,
         _: Timestamp,
@@ -109,7 +109,7 @@ impl EpisodeStore for Hanging {
 
     fn find<'a>(
         &'a self,
-        _: &'a AccountId,
+        _: &'a EpisodeOwner,
         _: &'a HistoryHash,
         _: Timestamp,
     ) -> BoxFuture<'a, Result<Option<EpisodeId>, EpisodesError>> {
@@ -127,7 +127,7 @@ impl EpisodeStore for Hanging {
 
     fn identical_episodes<'a>(
         &'a self,
-        _: &'a AccountId,
+        _: &'a EpisodeOwner,
         _: &'a HistoryHash,
         _: Timestamp,
     ) -> BoxFuture<'a, Result<Vec<IdenticalEpisode>, EpisodesError>> {
@@ -209,12 +209,12 @@ impl Default for Slow {
 impl EpisodeStore for Slow {
     fn open<'a>(
         &'a self,
-        account: &'a AccountId,
+        owner: &'a EpisodeOwner,
         id: &'a EpisodeId,
         limits: &'a EpisodeLimits,
         now: Timestamp,
     ) -> BoxFuture<'a, Result<StoredEpisode, EpisodesError>> {
-        self.runs.open(account, id, limits, now)
+        self.runs.open(owner, id, limits, now)
     }
 
     fn raise<'a>(
@@ -254,12 +254,12 @@ impl EpisodeStore for Slow {
 
     fn find<'a>(
         &'a self,
-        account: &'a AccountId,
+        owner: &'a EpisodeOwner,
         link: &'a HistoryHash,
         since: Timestamp,
     ) -> BoxFuture<'a, Result<Option<EpisodeId>, EpisodesError>> {
         async move {
-            let found = self.runs.find(account, link, since).await;
+            let found = self.runs.find(owner, link, since).await;
             if self.is_slow.load(Ordering::Relaxed) {
                 self.handed_out.fetch_add(1, Ordering::Relaxed);
                 self.words.acquire().await.unwrap().forget();
@@ -293,11 +293,11 @@ impl EpisodeStore for Slow {
 
     fn identical_episodes<'a>(
         &'a self,
-        account: &'a AccountId,
+        owner: &'a EpisodeOwner,
         link: &'a HistoryHash,
         since: Timestamp,
     ) -> BoxFuture<'a, Result<Vec<IdenticalEpisode>, EpisodesError>> {
-        self.runs.identical_episodes(account, link, since)
+        self.runs.identical_episodes(owner, link, since)
     }
 
     fn record_step<'a>(&'a self, step: &'a AnsweredStep) -> BoxFuture<'a, Result<(), EpisodesError>> {

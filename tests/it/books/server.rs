@@ -15,9 +15,9 @@ use super::desk::{Desk, text};
 use super::{load, question};
 
 /// What was verified, in a line of words.
-fn verified(told: &str) -> String {
-    assert!(told.contains("the books are right"), "{told}");
-    told.lines().find(|line| line.contains("resolutions, ")).unwrap().to_owned()
+fn verified(printed: &str) -> String {
+    assert!(printed.contains("the books are right"), "{printed}");
+    printed.lines().find(|line| line.contains("resolutions, ")).unwrap().to_owned()
 }
 
 /// CR-14, for this database: a backup that is taken while gateways write is right, and what is restored from it starts.
@@ -82,7 +82,7 @@ async fn the_books_of_a_file_go_on_in_postgres() {
         serde_json::from_str(&server.run("keys", &["show", "test", "--json"])).unwrap();
     let page = process.get("sk-test", "/v1/allowance").await.good();
     assert_eq!(shown["standing"], page["limits"]);
-    let requests = |told: &str| -> u64 { told.split(' ').next().unwrap().parse().unwrap() };
+    let requests = |printed: &str| -> u64 { printed.split(' ').next().unwrap().parse().unwrap() };
     assert!(requests(&verified(&server.ledger(&["verify"]))) > requests(&before).max(3));
 }
 
@@ -107,23 +107,23 @@ async fn the_programs_of_postgres_are_named_where_they_are_missing_or_old_and_se
 {
     let desk = Desk::server();
     drop(desk.serve());
-    let told = backed_up(&desk, &desk.path("nowhere"));
-    assert!(told.contains("on Debian the package postgresql-client)"), "{told}");
+    let printed = backed_up(&desk, &desk.path("nowhere"));
+    assert!(printed.contains("on Debian the package postgresql-client)"), "{printed}");
     let path = put(&desk, "pg_dump", "#!/bin/sh\necho 'pg_dump (PostgreSQL) 9.6.24'\n");
-    let told = backed_up(&desk, &path);
-    assert!(told.contains("is of PostgreSQL 9, older than the server's"), "{told}");
+    let printed = backed_up(&desk, &path);
+    assert!(printed.contains("is of PostgreSQL 9, older than the server's"), "{printed}");
     let lines = desk.path("lines");
     let real = String::from_utf8(Command::new("which").arg("pg_dump").output().unwrap().stdout).unwrap();
     let script = format!("#!/bin/sh\necho \"$@\" >>{lines}\nexec {} \"$@\"\n", real.trim());
     let path = put(&desk, "pg_dump", &script);
-    let told = backed_up(&desk, &path);
-    assert!(told.contains("the books are right"), "{told}");
+    let printed = backed_up(&desk, &path);
+    assert!(printed.contains("the books are right"), "{printed}");
     let lines = std::fs::read_to_string(lines).unwrap();
     assert!(lines.contains("--snapshot") && !lines.contains("sesame"), "{lines}");
     let cut = desk.url.clone().unwrap();
     cluster().cut(&cut);
-    let told = backed_up(&desk, &path);
-    assert!(told.contains("cannot connect to PostgreSQL") && !told.contains("sesame"), "{told}");
+    let printed = backed_up(&desk, &path);
+    assert!(printed.contains("cannot connect to PostgreSQL") && !printed.contains("sesame"), "{printed}");
 }
 
 /// The limits of a key stand where gateways run as `/v1/allowance` says.
@@ -150,8 +150,8 @@ async fn a_key_shows_how_its_limits_stand_in_either_database() {
     assert_eq!(of_account["standing"].to_string(), by_account);
     assert!(desk.run("keys", &["list"]).contains("test"));
     assert!(desk.run("usage", &[]).contains("reasoner"));
-    let told = desk.run("keys", &["show", "test"]);
-    assert!(told.contains("key money total") && told.contains(" of 5"), "{told}");
+    let printed = desk.run("keys", &["show", "test"]);
+    assert!(printed.contains("key money total") && printed.contains(" of 5"), "{printed}");
 
     let desk = Desk::file();
     let mut process = desk.serve();
@@ -177,16 +177,22 @@ async fn a_start_on_tables_that_are_there_says_nothing_of_them() {
     let process = desk.serve();
     let address = process.base.trim_start_matches("http://");
     let mut second = desk.stint("serve");
-    let told = text(&second.env("STINT_LISTEN", address).env("STINT_LOG", "info").output().unwrap());
-    assert!(told.contains(address) && !told.contains("already exists"), "{told}");
+    let printed = text(&second.env("STINT_LISTEN", address).env("STINT_LOG", "info").output().unwrap());
+    assert!(printed.contains(address) && !printed.contains("already exists"), "{printed}");
 }
 
 #[test]
 fn a_ledger_in_two_places_is_refused() {
     let desk = Desk::server();
-    let told = text(&desk.stint("check").env("STINT_LEDGER", "elsewhere.db").output().unwrap());
-    assert!(told.contains("ledger.url_env: a second place for the ledger: STINT_LEDGER is set"), "{told}");
-    let told = text(&desk.stint("check").env("DATABASE_URL", "mysql://me:sesame@db/x").output().unwrap());
-    assert!(told.contains("ledger.url_env: what it names is no address of a PostgreSQL database"), "{told}");
-    assert!(!told.contains("sesame"), "{told}");
+    let printed = text(&desk.stint("check").env("STINT_LEDGER", "elsewhere.db").output().unwrap());
+    assert!(
+        printed.contains("ledger.url_env: a second place for the ledger: STINT_LEDGER is set"),
+        "{printed}"
+    );
+    let printed = text(&desk.stint("check").env("DATABASE_URL", "mysql://me:sesame@db/x").output().unwrap());
+    assert!(
+        printed.contains("ledger.url_env: what it names is no address of a PostgreSQL database"),
+        "{printed}"
+    );
+    assert!(!printed.contains("sesame"), "{printed}");
 }

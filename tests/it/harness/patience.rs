@@ -7,6 +7,10 @@ use std::time::{Duration, Instant};
 /// What comes in a moment may take so long.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(60);
 
+/// A stop in good order takes no longer, once no answer runs: 2 s for what is cut off, 10 for the ledger's last rows, 5 for its file,
+/// and 3 for what blocks.
+pub(crate) const STOP_MAX: Duration = Duration::from_secs(20);
+
 /// How often it is looked whether it has come.
 const LOOK_EVERY: Duration = Duration::from_millis(5);
 

@@ -13,7 +13,7 @@ use serde_json::Value;
 use tempfile::TempDir;
 
 use super::Answer;
-use super::patience::PATIENCE;
+use super::patience::{PATIENCE, QuietInstant, STOP_MAX};
 
 /// How long a server may take to be ready: a software driver compiles shaders at first.
 const READY_MAX: Duration = Duration::from_secs(120);
@@ -204,20 +204,17 @@ impl Process {
         assert!(sent.success(), "kill -s {name} {pid}");
     }
 
-    /// Waits for the end. The whole log has been read then.
+    /// Waits for the end, which comes in time once no answer runs. The whole log has been read then.
     pub(crate) fn ended(&mut self) -> ExitStatus {
-        self.ended_within(PATIENCE)
-    }
-
-    /// The same, for so long at most.
-    pub(crate) fn ended_within(&mut self, patience: Duration) -> ExitStatus {
-        let last = Instant::now() + patience;
+        let (began, last) = (QuietInstant::now(), Instant::now() + STOP_MAX + PATIENCE);
         loop {
             let status = self.child.try_wait().unwrap();
             if let Some(status) = status.filter(|_| self.reader.is_finished()) {
+                let took = began.elapsed();
+                assert!(took <= STOP_MAX, "{status} after {took:?} of a quiet machine");
                 return status;
             }
-            assert!(Instant::now() < last, "{status:?} after {patience:?}");
+            assert!(Instant::now() < last, "{status:?} after {:?}", STOP_MAX + PATIENCE);
             std::thread::sleep(Duration::from_millis(10));
         }
     }

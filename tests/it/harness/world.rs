@@ -30,7 +30,7 @@ use stint_types::tenant::{AccountTerms, KeyLookup, Tenant, TenantLimit, hash_key
 use stint_types::units::{Amount, Chance, Money, Price, Timestamp, Tokens, Window};
 
 use super::Answer;
-use super::patience::{PATIENCE, until_sync};
+use super::patience::{PATIENCE, STOP_MAX, until_sync, within};
 
 /// A model that costs a nano-dollar a token read and four a token written.
 pub(crate) fn model(name: &str, class: EnforcementClass) -> Model {
@@ -468,7 +468,7 @@ impl World {
     /// Shuts down; says whether all ended in time.
     pub(crate) async fn stop(&self) -> bool {
         self.tasks.stop();
-        self.tasks.drain(PATIENCE).await
+        within(STOP_MAX, self.tasks.drain(STOP_MAX + PATIENCE)).await.is_ok_and(|ended| ended)
     }
 }
 

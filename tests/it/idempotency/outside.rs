@@ -111,11 +111,11 @@ async fn after_kill_9_under_load_a_caller_that_was_answered_gets_the_same_answer
     drop(process);
     let process = folder.serve();
     let (mut repeated, mut cut_off) = (0, 0);
-    for (key, body, told) in asked {
+    for (key, body, expected) in asked {
         let again = Answer::of(process.request("", &body, &[("idempotency-key", &key)])).await;
-        match told {
-            Some(told) => {
-                assert_eq!((again.status, &again.text), (200, &told), "{key}");
+        match expected {
+            Some(expected) => {
+                assert_eq!((again.status, &again.text), (200, &expected), "{key}");
                 assert_eq!(again.headers["idempotent-replayed"], "true");
                 repeated += 1;
             }

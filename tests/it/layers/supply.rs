@@ -12,12 +12,11 @@ use super::for_each_source;
 use super::paths::tokens;
 use crate::watching::is_up_to_date;
 
-/// Where code that the compiler does not check may stand: mapped files, the graphics driver, two settings of the
-/// C library's allocator, and one variable of the environment.
-const UNSAFE: [&str; 5] = [
+/// Where code that the compiler does not check may stand: the graphics driver, two settings of the C library's allocator, and one
+/// variable of the environment.
+const UNSAFE: [&str; 4] = [
     "crates/engine/src/gpu/adapter.rs",
     "crates/engine/src/gpu/kernel.rs",
-    "crates/gguf/src/lib.rs",
     "src/app/allocator.rs",
     "src/app/runtime_dir.rs",
 ];

@@ -91,7 +91,7 @@ mod tests {
         let expected = [0, 33, 63, 31]
             .into_iter()
             .flat_map(|id: usize| (0..hidden as usize).map(move |column| (id, column)));
-        let numbers = decode(kind, tensor.data);
+        let numbers = decode(kind, &tensor.read().unwrap());
         let expected: Vec<_> = expected.map(|(id, column)| numbers[id * hidden as usize + column]).collect();
         let gives = |gpu: &Gpu| close(&gather(gpu, &gguf, hidden, binding_max), &expected, 3e-7);
         in_every_mode(gives);

@@ -192,7 +192,7 @@ mod tests {
         let weights: Vec<_> = names(part)
             .iter()
             .map(|name| gguf.tensor(name).unwrap())
-            .map(|tensor| decode(tensor.kind, tensor.data))
+            .map(|tensor| decode(tensor.kind, &tensor.read().unwrap()))
             .collect();
         let sharing = chosen.len() * columns / x.len();
         let result = |(place, expert): (usize, &u32)| {

@@ -172,7 +172,7 @@ mod tests {
         fn run(&self, gpu: &Gpu, matmul: &Matmul, kind: TensorType) -> Vec<f32> {
             let Shape { columns, rows, tokens } = self.shape;
             let data = &self.bytes;
-            let tensor = Tensor { kind, rows: rows as usize, columns: columns as usize, data };
+            let tensor = Tensor::in_memory(kind, rows as usize, columns as usize, data);
             let row = number_bytes(kind, columns as usize) as u64;
             let part_max = self.split.map_or(u64::MAX, |most| row * u64::from(most));
             let matrix = WeightMatrix::upload(gpu, &[tensor], columns, part_max).unwrap();
@@ -307,8 +307,10 @@ mod tests {
             let names = ["attn_q", "attn_k", "attn_v"].map(|name| format!("blk.0.{name}.weight"));
             let matrix = WeightMatrix::load(gpu, &gguf, &names, 32).unwrap();
             assert_eq!((matrix.rows, matrix.parts.len()), (128, 1));
-            let weights: Vec<_> =
-                names.iter().flat_map(|name| decode(kind, gguf.tensor(name).unwrap().data)).collect();
+            let weights: Vec<_> = names
+                .iter()
+                .flat_map(|name| decode(kind, &gguf.tensor(name).unwrap().read().unwrap()))
+                .collect();
             let (x, y) = (numbers(8, 32 * 3), gpu.buffer("y", 128 * 3 * 4));
             let given = rows_with(gpu, &x, 32);
             let bound = Matmul::new(gpu).bind(gpu, &matrix, &given, &y, false);

@@ -44,8 +44,8 @@ pub(crate) fn read_int8(gpu: &Gpu, rows: &ActivationRows, count: u32, columns: u
         let half = &numbers[row * width + (side * blocks + block) * 16..][..16];
         let [scale, sums] = scales[row * blocks + block];
         let sum: i32 = half.iter().map(|n| i32::from(*n)).sum();
-        let told = sums.cast_signed() << (16 - 16 * side) >> 16;
-        assert_eq!(sum, told, "row {row}, block {block}");
+        let stored = sums.cast_signed() << (16 - 16 * side) >> 16;
+        assert_eq!(sum, stored, "row {row}, block {block}");
         f32::from(half[k % 16]) * f32::from_bits(scale)
     };
     Some(

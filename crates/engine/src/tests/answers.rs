@@ -185,20 +185,20 @@ fn a_form_without_a_token_that_could_end_it_is_refused() {
 }
 
 /// Its steps, each of the answer's with how likely it was.
-fn told(mut tokens: TokenStream) -> Vec<(u32, TokenLogprobs)> {
-    let (mut told, mut likely) = (Vec::new(), None);
+fn answer_logprobs(mut tokens: TokenStream) -> Vec<(u32, TokenLogprobs)> {
+    let (mut answer, mut likely) = (Vec::new(), None);
     while let Some(event) = tokens.blocking_next() {
         match event {
             GenerationEvent::Logprobs(more) => likely = Some(more),
             GenerationEvent::Token(step) if step.role == TokenRole::Solution => {
-                told.push((step.id, likely.take().expect("it comes before its token")));
+                answer.push((step.id, likely.take().expect("it comes before its token")));
             }
             GenerationEvent::Token(_) => assert_eq!(likely, None, "of the answer alone"),
             GenerationEvent::Failed(error) => panic!("{error}"),
             GenerationEvent::PromptRead { .. } | GenerationEvent::Done(_) => {}
         }
     }
-    told
+    answer
 }
 
 #[test]
@@ -211,12 +211,12 @@ fn how_likely_tokens_were_is_the_log_softmax_of_the_model_s_own_logits() {
         let (steps, _) = finish(engine.generate(job.clone()).unwrap());
         steps.iter().filter(|step| step.role != TokenRole::Solution).map(|step| step.id).collect()
     };
-    let told = told(engine.generate(job.clone()).unwrap());
-    assert_eq!(told.len(), 12);
+    let answer = answer_logprobs(engine.generate(job.clone()).unwrap());
+    assert_eq!(answer.len(), 12);
     engine.stop();
     job.prompt.extend(thought);
     let model = model(TensorType::F32, shared().mode, KvFormat::F16);
-    for (id, likely) in told {
+    for (id, likely) in answer {
         let text = (0u32..).zip(&job.prompt);
         let rows: Vec<_> = text.map(|(position, &token)| BatchRow { token, slot: 0, position }).collect();
         let picks = vec![u32::try_from(rows.len()).unwrap() - 1];
@@ -226,7 +226,7 @@ fn how_likely_tokens_were_is_the_log_softmax_of_the_model_s_own_logits() {
         assert!((f64::from(likely.logprob) - expected(id)).abs() < 1e-5, "{id}: {likely:?}");
         assert_eq!(likely.top.len(), 4);
         assert!(likely.top.is_sorted_by(|a, b| a.1 >= b.1));
-        assert!(likely.top.iter().all(|(id, told)| (f64::from(*told) - expected(*id)).abs() < 1e-5));
+        assert!(likely.top.iter().all(|(id, logprob)| (f64::from(*logprob) - expected(*id)).abs() < 1e-5));
         let highest = logits.iter().copied().fold(f32::MIN, f32::max);
         assert!((logits[likely.top[0].0 as usize] - highest).abs() <= f32::EPSILON);
         job.prompt.push(id);

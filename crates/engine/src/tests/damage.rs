@@ -8,7 +8,8 @@ fn file_and_row(tensor: &str, row: usize) -> (Vec<u8>, std::ops::Range<usize>) {
     let gguf = Gguf::from_bytes(file.clone().into()).unwrap();
     let tensor = gguf.tensor(tensor).unwrap();
     let length = tensor.columns * size_of::<f32>();
-    let numbers = &tensor.data[row * length..][..length];
+    let rows = tensor.read().unwrap();
+    let numbers = &rows[row * length..][..length];
     let at = file.windows(length).position(|window| window == numbers).unwrap();
     (file, at..at + length)
 }
@@ -47,4 +48,21 @@ fn a_text_of_which_no_numbers_are_computed_fails_and_others_notice_nothing() {
         assert!(matches!(last, GenerationEvent::Failed(EngineError::NotANumber)), "{last:?}");
         assert_eq!(steps, []);
     }
+}
+
+/// Of a file that was mapped, the first read behind its new end would end the process.
+#[test]
+fn a_file_that_is_cut_short_or_written_to_while_it_is_loaded_is_an_error() {
+    let check = |name: &str, change: &dyn Fn(&std::fs::File), expected: &str| {
+        let path = std::env::temp_dir().join(format!("stint-engine-{name}-{}.gguf", std::process::id()));
+        std::fs::write(&path, SyntheticModel::default().bytes()).unwrap();
+        let opened = Gguf::open(&path).unwrap();
+        change(&std::fs::File::options().write(true).open(&path).unwrap());
+        std::fs::remove_file(&path).unwrap();
+        let error = Engine::start_on(shared(), &opened, &settings()).err().unwrap();
+        assert!(error.to_string().contains(expected), "{name}: {error:?}");
+    };
+    check("cut", &|file| file.set_len(8_000).unwrap(), "ended while it was read");
+    let later = std::time::SystemTime::now() + std::time::Duration::from_secs(2);
+    check("written", &|file| file.set_modified(later).unwrap(), "changed while it was read");
 }

@@ -47,7 +47,7 @@ fn check(fault: InjectedFault, cause: FailureCause, heard_within: Duration) {
         Err(refused) => assert_eq!(refused, JobRejection::Restarting),
     }
     assert!(began.elapsed() < heard_within, "{:?}", began.elapsed());
-    assert!(matches!(next(&events), EngineEvent::Failed { cause: told, .. } if told == cause));
+    assert!(matches!(next(&events), EngineEvent::Failed { cause: reported, .. } if reported == cause));
     assert!(!engine.is_alive() && engine.outage().is_some_and(|outage| outage.cause == Some(cause)));
     assert_eq!(engine.generate(job(1, 1, 1)).unwrap_err(), JobRejection::Restarting);
     release.send(()).unwrap();

@@ -9,8 +9,8 @@ use stint_types::chat::{EpisodeLimits, EpisodeRaise};
 use stint_types::units::{AccountId, EpisodeId, Timestamp};
 
 use super::{
-    AnsweredStep, BrokenOffStep, EpisodeLength, EpisodeStore, EpisodesError, HistoryHash, IdenticalEpisode,
-    MemoryEpisodes, StoredEpisode,
+    AnsweredStep, BrokenOffStep, EpisodeLength, EpisodeOwner, EpisodeStore, EpisodesError, HistoryHash,
+    IdenticalEpisode, MemoryEpisodes, StoredEpisode,
 };
 
 /// A store, and what is known of it without asking. What is written goes through to it.
@@ -27,18 +27,18 @@ impl CachedEpisodes {
 
     async fn open_cached(
         &self,
-        account: &AccountId,
+        owner: &EpisodeOwner,
         id: &EpisodeId,
         limits: &EpisodeLimits,
         now: Timestamp,
     ) -> Result<StoredEpisode, EpisodesError> {
-        if let Some(mut known) = self.cache.known(account, id)
-            && !known.lower(limits)
+        if let Some(mut known) = self.cache.known(&owner.account, id)
+            && (!owner.owns(&known) || !known.lower(limits))
         {
             return Ok(known);
         }
-        let episode = self.store.open(account, id, limits, now).await?;
-        self.cache.remember(account, episode.clone());
+        let episode = self.store.open(owner, id, limits, now).await?;
+        self.cache.remember(&owner.account, episode.clone());
         Ok(episode)
     }
 
@@ -58,29 +58,29 @@ impl CachedEpisodes {
 
     async fn find_cached(
         &self,
-        account: &AccountId,
+        owner: &EpisodeOwner,
         link: &HistoryHash,
         since: Timestamp,
     ) -> Result<Option<EpisodeId>, EpisodesError> {
-        if let Some(fresh) = self.cache.check_out(account, link, since, true) {
+        if let Some(fresh) = self.cache.check_out(owner, link, since, true) {
             return Ok(Some(fresh));
         }
         // One of before the start may be there that nobody went on from yet.
-        let twins = self.store.identical_episodes(account, link, since).await?;
-        self.cache.remember_identical(account, link, twins);
-        Ok(self.cache.check_out(account, link, since, false))
+        let twins = self.store.identical_episodes(owner, link, since).await?;
+        self.cache.remember_identical(&owner.account, link, twins);
+        Ok(self.cache.check_out(owner, link, since, false))
     }
 }
 
 impl EpisodeStore for CachedEpisodes {
     fn open<'a>(
         &'a self,
-        account: &'a AccountId,
+        owner: &'a EpisodeOwner,
         id: &'a EpisodeId,
         limits: &'a EpisodeLimits,
         now: Timestamp,
     ) -> BoxFuture<'a, Result<StoredEpisode, EpisodesError>> {
-        self.open_cached(account, id, limits, now).boxed()
+        self.open_cached(owner, id, limits, now).boxed()
     }
 
     fn raise<'a>(
@@ -123,11 +123,11 @@ impl EpisodeStore for CachedEpisodes {
 
     fn find<'a>(
         &'a self,
-        account: &'a AccountId,
+        owner: &'a EpisodeOwner,
         link: &'a HistoryHash,
         since: Timestamp,
     ) -> BoxFuture<'a, Result<Option<EpisodeId>, EpisodesError>> {
-        self.find_cached(account, link, since).boxed()
+        self.find_cached(owner, link, since).boxed()
     }
 
     fn release<'a>(
@@ -143,11 +143,11 @@ impl EpisodeStore for CachedEpisodes {
 
     fn identical_episodes<'a>(
         &'a self,
-        account: &'a AccountId,
+        owner: &'a EpisodeOwner,
         link: &'a HistoryHash,
         since: Timestamp,
     ) -> BoxFuture<'a, Result<Vec<IdenticalEpisode>, EpisodesError>> {
-        self.store.identical_episodes(account, link, since)
+        self.store.identical_episodes(owner, link, since)
     }
 
     fn record_step<'a>(&'a self, step: &'a AnsweredStep) -> BoxFuture<'a, Result<(), EpisodesError>> {

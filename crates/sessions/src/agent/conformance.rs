@@ -4,11 +4,13 @@
 
 use stint_types::catalog::TaskClass;
 use stint_types::chat::{EpisodeLimits, EpisodeRaise, Request};
+use stint_types::tenant::KeyId;
 use stint_types::units::{AccountId, Count, EpisodeId, Money, Timestamp, Tokens};
 
 use super::{
     AddedWords, Addition, Additions, AnsweredStep, BrokenOffStep, CountedPrompt, EpisodeEnding,
-    EpisodeLength, EpisodeStore, HistoryHash, IdenticalEpisode, LastStep, RouteTurns, StoredEpisode,
+    EpisodeLength, EpisodeOwner, EpisodeStore, HistoryHash, IdenticalEpisode, LastStep, RouteTurns,
+    StoredEpisode,
 };
 
 const EVER: Timestamp = Timestamp(0);
@@ -21,6 +23,7 @@ pub async fn conforms(store: &dyn EpisodeStore) {
     runs_are_listed_by_account_and_name(store).await;
     the_runs_that_were_used_last_are_listed_first(store).await;
     a_run_is_its_account_s_alone(store).await;
+    a_run_is_its_key_s_alone(store).await;
     a_run_is_found_by_its_last_history(store).await;
     twins_are_handed_out_once_each(store).await;
     a_refused_caller_is_handed_the_same_again(store).await;
@@ -36,6 +39,14 @@ pub async fn conforms(store: &dyn EpisodeStore) {
 
 fn account() -> AccountId {
     AccountId::new("acme/alice")
+}
+
+fn owner() -> EpisodeOwner {
+    owner_of(&account())
+}
+
+fn owner_of(account: &AccountId) -> EpisodeOwner {
+    EpisodeOwner { account: account.clone(), key: KeyId::of_declared(account) }
 }
 
 fn id(name: &str) -> EpisodeId {
@@ -61,7 +72,7 @@ fn step(name: &str, from: Option<u8>, to: &[u8], at: i64) -> AnsweredStep {
         route_turns: Some(RouteTurns { used: Count(2), most: Count(5) }),
     };
     AnsweredStep {
-        account: account(),
+        owner: owner(),
         id: id(name),
         from: from.map(link),
         to: to.iter().copied().map(link).collect(),
@@ -78,7 +89,7 @@ fn link(number: u8) -> HistoryHash {
 }
 
 async fn find(store: &dyn EpisodeStore, number: u8) -> Option<String> {
-    let found = store.find(&account(), &link(number), EVER).await.unwrap();
+    let found = store.find(&owner(), &link(number), EVER).await.unwrap();
     found.map(|id| id.to_string())
 }
 
@@ -86,19 +97,19 @@ async fn find(store: &dyn EpisodeStore, number: u8) -> Option<String> {
 pub async fn limits_are_only_lowered(store: &dyn EpisodeStore, name: &str) {
     let none = EpisodeLimits::default();
     assert_eq!(store.read(&account(), &id(name)).await.unwrap(), None);
-    let begun = store.open(&account(), &id(name), &none, Timestamp(10)).await.unwrap();
-    assert_eq!(begun, StoredEpisode::new(id(name), none.clone(), Timestamp(10)));
-    store.open(&account(), &id(name), &limits(50, 3), Timestamp(11)).await.unwrap();
-    let higher = store.open(&account(), &id(name), &limits(70, 2), Timestamp(12)).await.unwrap();
+    let begun = store.open(&owner(), &id(name), &none, Timestamp(10)).await.unwrap();
+    assert_eq!(begun, StoredEpisode::new(id(name), Some(owner().key), none.clone(), Timestamp(10)));
+    store.open(&owner(), &id(name), &limits(50, 3), Timestamp(11)).await.unwrap();
+    let higher = store.open(&owner(), &id(name), &limits(70, 2), Timestamp(12)).await.unwrap();
     assert_eq!(higher.limits, limits(50, 2));
 }
 
 /// What is left of that after a restart.
 pub async fn limits_stay(store: &dyn EpisodeStore, name: &str) {
-    let again = store.open(&account(), &id(name), &EpisodeLimits::default(), Timestamp(13)).await.unwrap();
+    let again = store.open(&owner(), &id(name), &EpisodeLimits::default(), Timestamp(13)).await.unwrap();
     assert_eq!(again.limits, limits(50, 2));
     store.record_step(&step(name, Some(1), &[2], 14)).await.unwrap();
-    let again = store.open(&account(), &id(name), &EpisodeLimits::default(), Timestamp(15)).await.unwrap();
+    let again = store.open(&owner(), &id(name), &EpisodeLimits::default(), Timestamp(15)).await.unwrap();
     assert_eq!((again.limits, again.steps), (limits(50, 2), Count(1)));
 }
 
@@ -119,7 +130,7 @@ async fn what_was_added_stays_with_its_run(store: &dyn EpisodeStore) {
     let read = async || store.read(&account(), &id("added to")).await.unwrap().unwrap().added;
     let none = EpisodeLimits::default();
     let broken_off = |number: u8| BrokenOffStep {
-        account: account(),
+        owner: owner(),
         id: id("added to"),
         link: link(number),
         added: vec![added(number, None)],
@@ -130,13 +141,13 @@ async fn what_was_added_stays_with_its_run(store: &dyn EpisodeStore) {
     assert_eq!(find(store, 1).await, None, "nobody finds what there is not");
     assert_eq!(store.read(&account(), &id("added to")).await.unwrap(), None, "there is no such run");
     store.record_step(&with(None, &[90], &[added(1, Some(2)), added(1, Some(3))])).await.unwrap();
-    store.open(&account(), &id("added to"), &none, Timestamp(41)).await.unwrap();
+    store.open(&owner(), &id("added to"), &none, Timestamp(41)).await.unwrap();
     store.record_step(&with(Some(90), &[91], &[added(4, Some(5))])).await.unwrap();
     store.record_broken_off(&broken_off(6)).await.unwrap();
     assert_eq!(find(store, 6).await.as_deref(), Some("added to"));
     let expected = vec![added(1, Some(2)), added(1, Some(3)), added(4, Some(5)), added(6, None)];
     assert_eq!(read().await, Additions::from(expected));
-    let opened = store.open(&account(), &id("added to"), &limits(9, 9), Timestamp(42)).await.unwrap();
+    let opened = store.open(&owner(), &id("added to"), &limits(9, 9), Timestamp(42)).await.unwrap();
     assert_eq!(opened.added, read().await);
 }
 
@@ -149,16 +160,16 @@ async fn a_step_that_is_answered_is_not_found_by_its_beginning(store: &dyn Episo
     };
     let run = id("begun");
     let begins = BrokenOffStep {
-        account: account(),
+        owner: owner(),
         id: run.clone(),
         link: link(7).broken_off(),
         added: vec![added(None)],
         is_running: true,
         at: Timestamp(43),
     };
-    store.open(&account(), &run, &EpisodeLimits::default(), Timestamp(43)).await.unwrap();
+    store.open(&owner(), &run, &EpisodeLimits::default(), Timestamp(43)).await.unwrap();
     store.record_broken_off(&begins).await.unwrap();
-    let found = async || store.identical_episodes(&account(), &begins.link, EVER).await.unwrap().len();
+    let found = async || store.identical_episodes(&owner(), &begins.link, EVER).await.unwrap().len();
     let read = async || store.read(&account(), &run).await.unwrap().unwrap().added;
     assert_eq!((found().await, read().await), (1, Additions::from(vec![added(None)])));
     let answered = AnsweredStep {
@@ -174,7 +185,7 @@ async fn a_step_that_is_answered_is_not_found_by_its_beginning(store: &dyn Episo
 /// Of two steps with the same beginning, the one that broke off is handed out before the one that runs.
 async fn an_episode_whose_step_runs_is_handed_out_last(store: &dyn EpisodeStore) {
     let begun = |name: &str, at: i64| BrokenOffStep {
-        account: account(),
+        owner: owner(),
         id: id(name),
         link: link(93),
         added: Vec::new(),
@@ -182,10 +193,10 @@ async fn an_episode_whose_step_runs_is_handed_out_last(store: &dyn EpisodeStore)
         at: Timestamp(at),
     };
     for (name, at) in [("broke off", 43), ("runs", 44)] {
-        store.open(&account(), &id(name), &EpisodeLimits::default(), Timestamp(at)).await.unwrap();
+        store.open(&owner(), &id(name), &EpisodeLimits::default(), Timestamp(at)).await.unwrap();
         store.record_broken_off(&begun(name, at)).await.unwrap();
     }
-    let twins = store.identical_episodes(&account(), &link(93), EVER).await.unwrap();
+    let twins = store.identical_episodes(&owner(), &link(93), EVER).await.unwrap();
     assert!(twins.len() == 2 && twins.iter().all(|twin| twin.continued == IdenticalEpisode::RUNNING));
     let broke_off = BrokenOffStep { is_running: false, ..begun("broke off", 43) };
     store.record_broken_off(&broke_off).await.unwrap();
@@ -202,7 +213,7 @@ async fn a_beginning_is_taken_back(store: &dyn EpisodeStore) {
         words: AddedWords { text: text.into(), ..AddedWords::default() },
     };
     let begun = |name: &str, text: &str| BrokenOffStep {
-        account: account(),
+        owner: owner(),
         id: id(name),
         link: link(94),
         added: vec![added(text)],
@@ -211,12 +222,12 @@ async fn a_beginning_is_taken_back(store: &dyn EpisodeStore) {
     };
     let read = async |name| store.read(&account(), &id(name)).await.unwrap();
     for (name, stated) in [("bare", EpisodeLimits::default()), ("limited", limits(5, 5))] {
-        store.open(&account(), &id(name), &stated, Timestamp(43)).await.unwrap();
+        store.open(&owner(), &id(name), &stated, Timestamp(43)).await.unwrap();
         store.record_broken_off(&begun(name, "other")).await.unwrap();
         store.record_broken_off(&begun(name, "8 left")).await.unwrap();
         store.take_back(&begun(name, "8 left"), false).await.unwrap();
         assert_eq!(read(name).await.unwrap().added, Additions::from(vec![added("other")]));
-        assert_eq!(store.identical_episodes(&account(), &link(94), EVER).await.unwrap(), []);
+        assert_eq!(store.identical_episodes(&owner(), &link(94), EVER).await.unwrap(), []);
         store.take_back(&begun(name, "other"), true).await.unwrap();
     }
     assert_eq!(read("bare").await, None);
@@ -228,13 +239,13 @@ async fn a_raise_is_on_top_of_what_is_stated(store: &dyn EpisodeStore) {
     let mut more = EpisodeRaise { cost: Money(30), raises: 1, ..EpisodeRaise::default() };
     more.tools.each.insert("search \"x\"*".into(), Count(4));
     assert_eq!(store.raise(&account(), &run, &more, now).await.unwrap(), None, "there is no such run");
-    store.open(&account(), &run, &limits(50, 2), now).await.unwrap();
+    store.open(&owner(), &run, &limits(50, 2), now).await.unwrap();
     let raised = store.raise(&account(), &run, &more, now).await.unwrap().unwrap();
     let expected = EpisodeLimits { raises: 1, ..limits(80, 6) };
     assert_eq!(raised.limits, expected);
     // Its steps go on to state what they stated, and may state less.
-    assert_eq!(store.open(&account(), &run, &limits(50, 2), now).await.unwrap().limits, expected);
-    let lower = store.open(&account(), &run, &limits(40, 2), now).await.unwrap();
+    assert_eq!(store.open(&owner(), &run, &limits(50, 2), now).await.unwrap().limits, expected);
+    let lower = store.open(&owner(), &run, &limits(40, 2), now).await.unwrap();
     assert_eq!(lower.limits, EpisodeLimits { raises: 1, ..limits(70, 6) });
     assert_eq!(store.read(&account(), &run).await.unwrap().unwrap().limits, lower.limits);
     let end = EpisodeRaise { is_end: true, raises: 1, ..EpisodeRaise::default() };
@@ -245,7 +256,7 @@ async fn a_raise_is_on_top_of_what_is_stated(store: &dyn EpisodeStore) {
 async fn runs_are_listed_by_account_and_name(store: &dyn EpisodeStore) {
     let (one, other) = (AccountId::new("listed/a"), AccountId::new("listed/b"));
     for (account, name) in [(&one, "2"), (&other, "1"), (&one, "1")] {
-        store.open(account, &id(name), &limits(5, 5), Timestamp(17)).await.unwrap();
+        store.open(&owner_of(account), &id(name), &limits(5, 5), Timestamp(17)).await.unwrap();
     }
     let names = async |account: Option<&AccountId>, after: Option<(AccountId, EpisodeId)>, most: u32| {
         let listed = store.list(account, after.as_ref(), most).await.unwrap();
@@ -261,7 +272,7 @@ async fn runs_are_listed_by_account_and_name(store: &dyn EpisodeStore) {
 async fn the_runs_that_were_used_last_are_listed_first(store: &dyn EpisodeStore) {
     let (one, other) = (AccountId::new("recent/a"), AccountId::new("recent/b"));
     for (account, name, at) in [(&one, "early", 18), (&other, "late", 900), (&one, "later", 901)] {
-        store.open(account, &id(name), &limits(5, 5), Timestamp(at)).await.unwrap();
+        store.open(&owner_of(account), &id(name), &limits(5, 5), Timestamp(at)).await.unwrap();
     }
     let names = async |account: Option<&AccountId>, most: u32| {
         let listed = store.recent(account, most).await.unwrap();
@@ -273,12 +284,30 @@ async fn the_runs_that_were_used_last_are_listed_first(store: &dyn EpisodeStore)
 
 async fn a_run_is_its_account_s_alone(store: &dyn EpisodeStore) {
     let other = AccountId::new("acme");
-    store.open(&account(), &id("mine"), &limits(5, 5), Timestamp(20)).await.unwrap();
+    store.open(&owner(), &id("mine"), &limits(5, 5), Timestamp(20)).await.unwrap();
     store.record_step(&step("mine", None, &[20], 21)).await.unwrap();
     assert_eq!(store.read(&other, &id("mine")).await.unwrap(), None);
+    let other = owner_of(&other);
     assert_eq!(store.find(&other, &link(20), EVER).await.unwrap(), None);
     let theirs = store.open(&other, &id("mine"), &EpisodeLimits::default(), Timestamp(22)).await.unwrap();
     assert!(theirs.limits.is_empty());
+}
+
+/// A later key of the same name neither finds it nor changes it.
+async fn a_run_is_its_key_s_alone(store: &dyn EpisodeStore) {
+    let later = EpisodeOwner { key: KeyId::of_declared(&AccountId::new("another")), ..owner() };
+    store.open(&owner(), &id("owned"), &limits(5, 5), Timestamp(23)).await.unwrap();
+    store.record_step(&step("owned", None, &[26], 24)).await.unwrap();
+    assert_eq!(store.find(&later, &link(26), EVER).await.unwrap(), None);
+    assert_eq!(store.identical_episodes(&later, &link(26), EVER).await.unwrap(), []);
+    let opened = store.open(&later, &id("owned"), &limits(1, 1), Timestamp(25)).await.unwrap();
+    assert_eq!((opened.key, opened.limits), (Some(owner().key), limits(5, 5)));
+    assert_eq!(store.read(&account(), &id("owned")).await.unwrap().unwrap().limits, limits(5, 5));
+    let twin = AnsweredStep { owner: later.clone(), ..step("later", None, &[26], 25) };
+    store.record_step(&twin).await.unwrap();
+    for (owner, name) in [(&later, "later"), (&owner(), "owned"), (&later, "later"), (&owner(), "owned")] {
+        assert_eq!(store.find(owner, &link(26), EVER).await.unwrap(), Some(id(name)));
+    }
 }
 
 async fn a_run_is_found_by_its_last_history(store: &dyn EpisodeStore) {
@@ -299,7 +328,7 @@ async fn twins_are_handed_out_once_each(store: &dyn EpisodeStore) {
     for (name, at) in [("younger", 41), ("older", 40), ("youngest", 42)] {
         store.record_step(&step(name, None, &[40], at)).await.unwrap();
     }
-    assert_eq!(store.identical_episodes(&account(), &link(40), Timestamp(41)).await.unwrap().len(), 2);
+    assert_eq!(store.identical_episodes(&owner(), &link(40), Timestamp(41)).await.unwrap().len(), 2);
     assert_eq!(find(store, 40).await.as_deref(), Some("youngest"), "an older one may have been given up");
     // The step that follows says the same once more, and counts no second time.
     store.record_step(&step("youngest", Some(40), &[41], 43)).await.unwrap();
@@ -327,7 +356,7 @@ async fn of_many_twins_the_latest_are_kept(store: &dyn EpisodeStore) {
     for at in 0..50 {
         store.record_step(&step(&format!("twin {at}"), None, &[45], 100 + at)).await.unwrap();
     }
-    let twins = store.identical_episodes(&account(), &link(45), EVER).await.unwrap();
+    let twins = store.identical_episodes(&owner(), &link(45), EVER).await.unwrap();
     assert_eq!(twins.len(), IdenticalEpisode::IDENTICAL_MAX);
     assert!(twins.iter().all(|twin| twin.at >= Timestamp(118)), "{twins:?}");
     assert_eq!(find(store, 45).await.as_deref(), Some("twin 49"));
@@ -346,8 +375,8 @@ pub async fn twins_at_once(one: &dyn EpisodeStore, other: &dyn EpisodeStore) {
 
 async fn what_is_too_old_is_not_found(store: &dyn EpisodeStore) {
     store.record_step(&step("old", None, &[50], 50)).await.unwrap();
-    assert_eq!(store.find(&account(), &link(50), Timestamp(51)).await.unwrap(), None);
-    assert_eq!(store.find(&account(), &link(50), Timestamp(50)).await.unwrap(), Some(id("old")));
+    assert_eq!(store.find(&owner(), &link(50), Timestamp(51)).await.unwrap(), None);
+    assert_eq!(store.find(&owner(), &link(50), Timestamp(50)).await.unwrap(), Some(id("old")));
 }
 
 async fn steps_are_counted_and_the_latest_courses_told(store: &dyn EpisodeStore) {
@@ -356,7 +385,7 @@ async fn steps_are_counted_and_the_latest_courses_told(store: &dyn EpisodeStore)
     last.last.ended = EpisodeEnding::Answered;
     last.last.model = "two".into();
     store.record_step(&last).await.unwrap();
-    store.open(&account(), &id("unanswered"), &EpisodeLimits::default(), Timestamp(62)).await.unwrap();
+    store.open(&owner(), &id("unanswered"), &EpisodeLimits::default(), Timestamp(62)).await.unwrap();
     let course = EpisodeLength {
         class: TaskClass::Agentic,
         model: "two".into(),

@@ -11,8 +11,8 @@ use stint_types::chat::{EpisodeLimits, EpisodeRaise};
 use stint_types::units::{AccountId, Count, EpisodeId, Timestamp};
 
 use super::{
-    Addition, AnsweredStep, BrokenOffStep, EpisodeLength, EpisodeStore, EpisodesError, HistoryHash,
-    IdenticalEpisode, StoredEpisode,
+    Addition, AnsweredStep, BrokenOffStep, EpisodeLength, EpisodeOwner, EpisodeStore, EpisodesError,
+    HistoryHash, IdenticalEpisode, StoredEpisode,
 };
 
 /// The default number of episodes that are remembered, and of histories for each of them on average.
@@ -75,6 +75,7 @@ impl MemoryEpisodes {
                 episode = episode.with_raise(known.raised.clone());
             }
             episode.lower(&known.stated);
+            episode.key = episode.key.or(known.key);
             episode.last_used = episode.last_used.max(known.last_used);
             let read: Vec<Addition> = episode.added.iter().cloned().collect();
             episode.added = known.added.clone();
@@ -104,14 +105,16 @@ impl MemoryEpisodes {
     /// Hands out an episode that ends with this history. `fresh` takes none that was gone on from before.
     pub(super) fn check_out(
         &self,
-        account: &AccountId,
+        owner: &EpisodeOwner,
         link: &HistoryHash,
         since: Timestamp,
         fresh: bool,
     ) -> Option<EpisodeId> {
         let mut kept = self.table();
-        let twins = kept.links.get_mut(&(account.clone(), link.0))?;
-        let first = IdenticalEpisode::first(twins.iter_mut().filter(|twin| twin.at >= since))?;
+        let EpisodeTable { links, episodes, .. } = &mut *kept;
+        let twins = links.get_mut(&(owner.account.clone(), link.0))?;
+        let is_wanted = |twin: &&mut IdenticalEpisode| twin.at >= since && may_own(owner, episodes, twin);
+        let first = IdenticalEpisode::first(twins.iter_mut().filter(is_wanted))?;
         if fresh && first.continued > Count::ZERO {
             return None;
         }
@@ -131,7 +134,7 @@ impl MemoryEpisodes {
     /// Notes a step; of an episode that is neither known nor new, only how it is known again.
     pub(super) fn note_step(&self, step: &AnsweredStep) {
         let mut kept = self.table();
-        if step.is_first || kept.episodes.contains_key(&(step.account.clone(), step.id.clone())) {
+        if step.is_first || kept.episodes.contains_key(&(step.owner.account.clone(), step.id.clone())) {
             kept.count_step(step);
         }
         kept.link(step);
@@ -204,19 +207,29 @@ impl EpisodeTable {
         }
     }
 
-    fn open(&mut self, run: &EpisodeKey, limits: &EpisodeLimits, now: Timestamp) -> StoredEpisode {
-        let known = self.episodes.get(run).cloned();
-        let mut episode =
-            known.unwrap_or_else(|| StoredEpisode::new(run.1.clone(), EpisodeLimits::default(), now));
+    fn open(
+        &mut self,
+        owner: &EpisodeOwner,
+        id: &EpisodeId,
+        limits: &EpisodeLimits,
+        now: Timestamp,
+    ) -> StoredEpisode {
+        let run = (owner.account.clone(), id.clone());
+        let begun = || StoredEpisode::new(id.clone(), Some(owner.key), EpisodeLimits::default(), now);
+        let mut episode = self.episodes.get(&run).cloned().unwrap_or_else(begun);
+        if !owner.owns(&episode) {
+            return episode;
+        }
         episode.lower(limits);
         episode.last_used = episode.last_used.max(now);
-        self.insert(run.clone(), episode.clone());
+        self.insert(run, episode.clone());
         episode
     }
 
     fn count_step(&mut self, step: &AnsweredStep) {
-        let run = (step.account.clone(), step.id.clone());
-        let mut episode = self.open(&run, &EpisodeLimits::default(), step.at);
+        let run = (step.owner.account.clone(), step.id.clone());
+        let mut episode = self.open(&step.owner, &step.id, &EpisodeLimits::default(), step.at);
+        episode.key = episode.key.or(Some(step.owner.key));
         episode.steps += Count::ONE;
         episode.last = Some(step.last.clone());
         step.begun.iter().for_each(|begun| episode.added.remove(begun));
@@ -225,7 +238,7 @@ impl EpisodeTable {
     }
 
     fn break_off(&mut self, step: &BrokenOffStep) {
-        let BrokenOffStep { account, id, link, added, at, .. } = step;
+        let BrokenOffStep { owner: EpisodeOwner { account, .. }, id, link, added, at, .. } = step;
         if let Some(episode) = self.episodes.get_mut(&(account.clone(), id.clone())) {
             episode.added.extend(added);
             let (end, twin) = ((account.clone(), link.0), id.clone());
@@ -235,8 +248,8 @@ impl EpisodeTable {
     }
 
     fn take_back(&mut self, step: &BrokenOffStep, is_first: bool) {
-        self.remove_identical(&(step.account.clone(), step.link.0), &step.id);
-        let run = (step.account.clone(), step.id.clone());
+        self.remove_identical(&(step.owner.account.clone(), step.link.0), &step.id);
+        let run = (step.owner.account.clone(), step.id.clone());
         let Some(episode) = self.episodes.get_mut(&run) else { return };
         step.added.iter().for_each(|added| episode.added.remove(added));
         let is_bare = episode.steps == Count::ZERO
@@ -250,17 +263,17 @@ impl EpisodeTable {
 
     fn link(&mut self, step: &AnsweredStep) {
         if let Some(from) = step.from
-            && let Some(twins) = self.links.get_mut(&(step.account.clone(), from.0))
+            && let Some(twins) = self.links.get_mut(&(step.owner.account.clone(), from.0))
             && let Some(twin) = twins.iter_mut().find(|twin| twin.id == step.id)
         {
             twin.continued = twin.continued.max(Count::ONE);
         }
         if let Some(begun) = &step.begun {
-            self.remove_identical(&(step.account.clone(), begun.before.broken_off().0), &step.id);
+            self.remove_identical(&(step.owner.account.clone(), begun.before.broken_off().0), &step.id);
         }
         for link in &step.to {
             let twin = IdenticalEpisode { id: step.id.clone(), continued: Count::ZERO, at: step.at };
-            self.insert_identical((step.account.clone(), link.0), twin);
+            self.insert_identical((step.owner.account.clone(), link.0), twin);
         }
     }
 
@@ -283,12 +296,12 @@ impl EpisodeTable {
 impl EpisodeStore for MemoryEpisodes {
     fn open<'a>(
         &'a self,
-        account: &'a AccountId,
+        owner: &'a EpisodeOwner,
         id: &'a EpisodeId,
         limits: &'a EpisodeLimits,
         now: Timestamp,
     ) -> BoxFuture<'a, Result<StoredEpisode, EpisodesError>> {
-        async move { Ok(self.table().open(&(account.clone(), id.clone()), limits, now)) }.boxed()
+        async move { Ok(self.table().open(owner, id, limits, now)) }.boxed()
     }
 
     fn raise<'a>(
@@ -356,11 +369,11 @@ impl EpisodeStore for MemoryEpisodes {
 
     fn find<'a>(
         &'a self,
-        account: &'a AccountId,
+        owner: &'a EpisodeOwner,
         link: &'a HistoryHash,
         since: Timestamp,
     ) -> BoxFuture<'a, Result<Option<EpisodeId>, EpisodesError>> {
-        async move { Ok(self.check_out(account, link, since, false)) }.boxed()
+        async move { Ok(self.check_out(owner, link, since, false)) }.boxed()
     }
 
     fn release<'a>(
@@ -375,13 +388,16 @@ impl EpisodeStore for MemoryEpisodes {
 
     fn identical_episodes<'a>(
         &'a self,
-        account: &'a AccountId,
+        owner: &'a EpisodeOwner,
         link: &'a HistoryHash,
         since: Timestamp,
     ) -> BoxFuture<'a, Result<Vec<IdenticalEpisode>, EpisodesError>> {
         async move {
-            let twins = self.table().links.get(&(account.clone(), link.0)).cloned().unwrap_or_default();
-            Ok(twins.into_iter().filter(|twin| twin.at >= since).collect())
+            let kept = self.table();
+            let twins = kept.links.get(&(owner.account.clone(), link.0)).into_iter().flatten();
+            let is_wanted =
+                |twin: &&IdenticalEpisode| twin.at >= since && may_own(owner, &kept.episodes, twin);
+            Ok(twins.filter(is_wanted).cloned().collect())
         }
         .boxed()
     }
@@ -429,8 +445,20 @@ impl EpisodeStore for MemoryEpisodes {
     }
 }
 
+/// Whether an episode may be this key's: of one that is not known here, only its store knows.
+fn may_own(
+    owner: &EpisodeOwner,
+    episodes: &HashMap<EpisodeKey, StoredEpisode>,
+    twin: &IdenticalEpisode,
+) -> bool {
+    let known = episodes.get(&(owner.account.clone(), twin.id.clone()));
+    known.is_none_or(|episode| owner.owns(episode))
+}
+
 #[cfg(test)]
 mod tests {
+    use stint_types::tenant::KeyId;
+
     use super::*;
 
     #[tokio::test]
@@ -441,9 +469,10 @@ mod tests {
     #[test]
     fn of_too_many_those_are_forgotten_that_were_not_heard_of_for_longest() {
         let (store, account) = (MemoryEpisodes::up_to(2), AccountId::new("a"));
+        let owner = EpisodeOwner { key: KeyId::of_declared(&account), account: account.clone() };
         let id = |name: &str| name.parse::<EpisodeId>().unwrap();
         for (name, at) in [("one", 1), ("two", 2), ("one", 3), ("three", 4)] {
-            store.table().open(&(account.clone(), id(name)), &EpisodeLimits::default(), Timestamp(at));
+            store.table().open(&owner, &id(name), &EpisodeLimits::default(), Timestamp(at));
         }
         let is_known = ["one", "two", "three"].map(|name| store.known(&account, &id(name)).is_some());
         assert_eq!(is_known, [true, false, true]);

@@ -49,8 +49,8 @@ pub use step::{
 };
 pub use step_evaluator::decide_step;
 pub use store::{
-    AnsweredStep, BrokenOffStep, EpisodeEnding, EpisodeLength, EpisodeStore, EpisodesError, IdenticalEpisode,
-    LastStep, StoredEpisode,
+    AnsweredStep, BrokenOffStep, EpisodeEnding, EpisodeLength, EpisodeOwner, EpisodeStore, EpisodesError,
+    IdenticalEpisode, LastStep, StoredEpisode,
 };
 pub use terms::{ToolTerms, Tools};
 pub use tool_call_trimmer::{ToolCallTrimmer, TrimResult};

@@ -7,15 +7,27 @@ use futures_util::future::BoxFuture;
 
 use stint_types::catalog::TaskClass;
 use stint_types::chat::{EpisodeLimits, EpisodeRaise};
+use stint_types::tenant::{KeyId, Tenant};
 use stint_types::units::{AccountId, Count, EpisodeId, Timestamp, Tokens};
 
 use super::{Addition, Additions, CountedPrompt, HistoryHash, RouteTurns};
+
+/// Whose an episode is: a key, and no later one of the same name.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct EpisodeOwner {
+    /// The key's account.
+    pub account: AccountId,
+    /// The key's id.
+    pub key: KeyId,
+}
 
 /// An episode of an agent as it is stored. What it has spent, the ledger knows.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct StoredEpisode {
     /// Its name, unique under its account.
     pub id: EpisodeId,
+    /// The key that began it; none where an earlier version did. Then the first key of its account that goes on owns it.
+    pub key: Option<KeyId>,
     /// What it may take altogether: what is stated, and what it was raised by.
     pub limits: EpisodeLimits,
     /// The least that its steps have stated.
@@ -66,7 +78,7 @@ pub enum EpisodeEnding {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct AnsweredStep {
     /// Whose run it is.
-    pub account: AccountId,
+    pub owner: EpisodeOwner,
     /// Which episode.
     pub id: EpisodeId,
     /// The history that it continued.
@@ -89,7 +101,7 @@ pub struct AnsweredStep {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct BrokenOffStep {
     /// Whose run it is.
-    pub account: AccountId,
+    pub owner: EpisodeOwner,
     /// Which episode.
     pub id: EpisodeId,
     /// The history by which the episode is found, whatever its caller took for the answer.
@@ -128,10 +140,11 @@ pub struct IdenticalEpisode {
 
 /// Durable runs. `conformance` says in tests what a store must do. Nobody reaches the runs of another account.
 pub trait EpisodeStore: Send + Sync {
-    /// The episode of that name, begun if there is none, with its limits lowered to these; none is ever raised.
+    /// The episode of that name, begun if there is none, with its limits lowered to these; none is ever raised. One that another
+    /// key owns stays as it is.
     fn open<'a>(
         &'a self,
-        account: &'a AccountId,
+        owner: &'a EpisodeOwner,
         id: &'a EpisodeId,
         limits: &'a EpisodeLimits,
         now: Timestamp,
@@ -169,11 +182,11 @@ pub trait EpisodeStore: Send + Sync {
         id: &'a EpisodeId,
     ) -> BoxFuture<'a, Result<Option<StoredEpisode>, EpisodesError>>;
 
-    /// An episode that has ended with this history at `since` or later: of several, the one that was gone on from least often,
+    /// An episode of this key that has ended with this history at `since` or later: of several, the one that was gone on from least often,
     /// and then the youngest: an older one that nobody went on from may have been given up. It counts as gone on from since.
     fn find<'a>(
         &'a self,
-        account: &'a AccountId,
+        owner: &'a EpisodeOwner,
         link: &'a HistoryHash,
         since: Timestamp,
     ) -> BoxFuture<'a, Result<Option<EpisodeId>, EpisodesError>>;
@@ -186,10 +199,10 @@ pub trait EpisodeStore: Send + Sync {
         id: &'a EpisodeId,
     ) -> BoxFuture<'a, Result<(), EpisodesError>>;
 
-    /// All episodes that have ended with this history at `since` or later.
+    /// All episodes of this key that have ended with this history at `since` or later.
     fn identical_episodes<'a>(
         &'a self,
-        account: &'a AccountId,
+        owner: &'a EpisodeOwner,
         link: &'a HistoryHash,
         since: Timestamp,
     ) -> BoxFuture<'a, Result<Vec<IdenticalEpisode>, EpisodesError>>;
@@ -256,9 +269,10 @@ impl EpisodeEnding {
 
 impl StoredEpisode {
     /// One that nothing is known of yet.
-    pub fn new(id: EpisodeId, limits: EpisodeLimits, now: Timestamp) -> StoredEpisode {
+    pub fn new(id: EpisodeId, key: Option<KeyId>, limits: EpisodeLimits, now: Timestamp) -> StoredEpisode {
         StoredEpisode {
             id,
+            key,
             stated: limits.clone(),
             limits,
             raised: EpisodeRaise::default(),
@@ -294,6 +308,18 @@ impl StoredEpisode {
         let last = self.last.as_ref()?;
         let (class, model) = (last.class, last.model.clone());
         Some(EpisodeLength { class, model, steps: self.steps, ended: last.ended })
+    }
+}
+
+impl EpisodeOwner {
+    /// The key of a tenant.
+    pub fn of(tenant: &Tenant) -> EpisodeOwner {
+        EpisodeOwner { account: tenant.account.clone(), key: tenant.id }
+    }
+
+    /// Whether an episode of its account is this key's.
+    pub fn owns(&self, episode: &StoredEpisode) -> bool {
+        episode.key.is_none_or(|key| key == self.key)
     }
 }
 

@@ -9,6 +9,7 @@ use stint_types::catalog::{
     LogNormal, MeasuredLengths, ModelConditions, ModelDemand, RequestTraits, SolutionStopReason, Stakes,
     TRAITS, TaskClass, ThinkingStopReason, Verdict, VerdictSource,
 };
+use stint_types::tenant::KeyId;
 use stint_types::units::{AccountId, Chance, Difficulty, Money, RequestId, Timestamp, Tokens};
 
 use super::{HistoryStore, ReplicaId, ReplicaState, RequestRecord};
@@ -31,7 +32,14 @@ pub async fn conforms(store: &dyn HistoryStore) {
 /// A story of that time.
 pub fn story(at: i64) -> RequestRecord {
     let (decision, outcome) = (decision(Timestamp(at)), outcome(Timestamp(at + 400)));
-    RequestRecord { account: AccountId::new("acme/alice"), decision, outcome, verdicts: Vec::new() }
+    let account = AccountId::new("acme/alice");
+    RequestRecord {
+        key: Some(KeyId::of_declared(&account)),
+        account,
+        decision,
+        outcome,
+        verdicts: Vec::new(),
+    }
 }
 
 fn decision(at: Timestamp) -> Decision {
@@ -130,7 +138,7 @@ async fn check(store: &dyn HistoryStore, story: &RequestRecord) {
 }
 
 async fn a_story_comes_back_as_it_was(store: &dyn HistoryStore) {
-    let plain = story(1_000);
+    let plain = RequestRecord { key: None, ..story(1_000) };
     let mut judged = story(2_000);
     judged.set_verdict(verdict(&judged, VerdictSource::Ending, 0.0));
     judged.set_verdict(verdict(&judged, VerdictSource::Form, 1.0));

@@ -1,6 +1,7 @@
 //! The story of one request.
 
 use stint_types::catalog::{Decision, DecisionOutcome, Verdict, VerdictSource};
+use stint_types::tenant::KeyId;
 use stint_types::units::AccountId;
 
 /// A decision, its outcome, and the verdicts on it.
@@ -8,6 +9,8 @@ use stint_types::units::AccountId;
 pub struct RequestRecord {
     /// Whose request it was.
     pub account: AccountId,
+    /// The key that it came with; none where an earlier version stored it.
+    pub key: Option<KeyId>,
     /// What was decided.
     pub decision: Decision,
     /// What came of it.

@@ -2,6 +2,7 @@
 
 #![allow(clippy::expect_used, clippy::panic, clippy::unwrap_used, reason = "a test fails by panicking")]
 
+use stint_types::tenant::KeyId;
 use stint_types::units::{AccountId, RequestId, Timestamp};
 
 use super::{
@@ -15,6 +16,7 @@ const EVER: Timestamp = Timestamp(i64::MIN);
 pub async fn conforms(store: &dyn IdempotencyStore) {
     a_key_is_begun_once_and_by_the_same_request_again(store).await;
     accounts_do_not_share_keys(store).await;
+    a_later_key_of_the_same_name_begins_anew(store).await;
     the_first_end_stands_and_comes_back_as_it_was(store).await;
     a_forgotten_key_is_free_and_an_ended_one_is_not_forgotten(store).await;
     what_is_too_old_counts_no_more(store).await;
@@ -25,7 +27,8 @@ pub async fn conforms(store: &dyn IdempotencyStore) {
 
 /// This key of this account.
 pub fn scope(account: &str, key: &str) -> IdempotencyKey {
-    IdempotencyKey { account: AccountId::new(account), key: key.into() }
+    let account = AccountId::new(account);
+    IdempotencyKey { owner: KeyId::of_declared(&account), account, key: key.into() }
 }
 
 /// A request that began then and runs.
@@ -79,6 +82,19 @@ async fn accounts_do_not_share_keys(store: &dyn IdempotencyStore) {
     check(store, &yours, None).await;
     write(store, &[begin(&yours, &running(1))], &[true]).await;
     check(store, &mine, Some(record)).await;
+}
+
+async fn a_later_key_of_the_same_name_begins_anew(store: &dyn IdempotencyStore) {
+    let (old, first, second) = (scope("a", "twice made"), running(1), running(2));
+    let new = IdempotencyKey { owner: KeyId::of_declared(&AccountId::new("another")), ..old.clone() };
+    let answered = IdempotencyOutcome::Answered(answer(StoredBody::Whole("secret".into())));
+    write(store, &[begin(&old, &first), end(&old, &first, &answered)], &[true, true]).await;
+    check(store, &new, None).await;
+    write(store, &[begin(&new, &second)], &[true]).await;
+    check(store, &new, Some(second.clone())).await;
+    // What the earlier one's request still has to say changes nothing of it.
+    store.write(&[end(&old, &first, &answered), forget(&old, &first)]).await.unwrap();
+    check(store, &new, Some(second)).await;
 }
 
 async fn the_first_end_stands_and_comes_back_as_it_was(store: &dyn IdempotencyStore) {

@@ -5,13 +5,17 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 
+use stint_types::tenant::KeyId;
 use stint_types::units::{AccountId, RequestId, Timestamp};
 
-/// A key of an account. Two accounts may use the same text and never meet.
+/// An idempotency key of an account. Two accounts may use the same text and never meet; nor do a revoked API key and a later one of
+/// the same name.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct IdempotencyKey {
     /// Whose.
     pub account: AccountId,
+    /// The API key that it came with.
+    pub owner: KeyId,
     /// The text that the caller chose.
     pub key: Arc<str>,
 }

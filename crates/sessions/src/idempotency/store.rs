@@ -10,7 +10,7 @@ use super::{IdempotencyKey, IdempotencyOutcome, IdempotencyRecord, StoredAnswer,
 #[derive(Debug, Clone)]
 pub enum IdempotencyChange {
     /// A request begins to use it. That succeeds where there is no record, one of this very request, or one that was
-    /// begun before `dead_before`, which it replaces.
+    /// begun before `expired_before`, which it replaces. One of an earlier API key of the same name is not in its way.
     Begin {
         /// The key.
         key: IdempotencyKey,

@@ -4,7 +4,7 @@
 //! was given out least often.
 
 use crate::sql::{SqlConnection, SqlDialect, SqlRow, Statement};
-use stint_sessions::agent::{AnsweredStep, BrokenOffStep, HistoryHash, IdenticalEpisode};
+use stint_sessions::agent::{AnsweredStep, BrokenOffStep, EpisodeOwner, HistoryHash, IdenticalEpisode};
 use stint_types::units::{AccountId, EpisodeId, Timestamp};
 
 const CONTINUED: &str = "\
@@ -26,9 +26,11 @@ const LINK_BEGINNING: &str = "\
 
 const UNLINK: &str = "DELETE FROM episode_links WHERE account = $1 AND link = $2 AND episode = $3";
 
+/// A key has no episode of another one of its name.
 const IDENTICAL: &str = "\
     SELECT episode, continued, at FROM episode_links WHERE account = $1 AND link = $2 AND at >= $3 \
-    ORDER BY continued, at DESC, episode LIMIT $4";
+    AND NOT EXISTS (SELECT 1 FROM episodes e WHERE e.account = $1 AND e.id = episode AND e.key_id <> $4) \
+    ORDER BY continued, at DESC, episode LIMIT $5";
 
 /// Identical episodes that nobody continues would pile up.
 const SURPLUS: &str = "\
@@ -48,6 +50,7 @@ const GIVE_OUT_UNUSED: &str = "\
     WHERE account = $1 AND link = $2 AND episode = \
         (SELECT episode FROM episode_links \
          WHERE account = $1 AND link = $2 AND at >= $3 AND continued = 0 \
+         AND NOT EXISTS (SELECT 1 FROM episodes e WHERE e.account = $1 AND e.id = episode AND e.key_id <> $4) \
          ORDER BY at DESC, episode LIMIT 1 FOR UPDATE SKIP LOCKED) \
     RETURNING episode";
 
@@ -56,12 +59,13 @@ const GIVE_OUT: &str = "\
     UPDATE episode_links SET continued = continued + 1 \
     WHERE account = $1 AND link = $2 AND episode = \
         (SELECT episode FROM episode_links WHERE account = $1 AND link = $2 AND at >= $3 \
+         AND NOT EXISTS (SELECT 1 FROM episodes e WHERE e.account = $1 AND e.id = episode AND e.key_id <> $4) \
          ORDER BY continued, at DESC, episode LIMIT 1) \
     RETURNING episode";
 
 /// Gives out an episode that continues this history.
 pub(super) async fn give_out(
-    account: &AccountId,
+    owner: &EpisodeOwner,
     link: &HistoryHash,
     since: Timestamp,
     connection: &mut dyn SqlConnection,
@@ -72,7 +76,8 @@ pub(super) async fn give_out(
         SqlDialect::Postgres => &[GIVE_OUT_UNUSED, GIVE_OUT],
     };
     for statement in statements {
-        let statement = Statement::new(*statement).bind(account).bind(&link.0[..]).bind(since);
+        let statement = Statement::new(*statement).bind(&owner.account).bind(&link.0[..]).bind(since);
+        let statement = statement.bind(owner.key);
         if let Some(row) = connection.fetch_changed(statement).await? {
             return row.parsed("episode").map(Some);
         }
@@ -87,12 +92,12 @@ pub(super) fn release(account: &AccountId, link: &HistoryHash, id: &EpisodeId) -
 
 /// Episodes with this history.
 pub(super) async fn read_identical(
-    account: &AccountId,
+    owner: &EpisodeOwner,
     link: &HistoryHash,
     since: Timestamp,
     connection: &mut dyn SqlConnection,
 ) -> Result<Vec<IdenticalEpisode>, sqlx::Error> {
-    let find = Statement::new(IDENTICAL).bind(account).bind(&link.0[..]).bind(since);
+    let find = Statement::new(IDENTICAL).bind(&owner.account).bind(&link.0[..]).bind(since).bind(owner.key);
     let rows = connection.fetch_all(find.bind(IdenticalEpisode::IDENTICAL_MAX)).await?;
     rows.iter().map(identical_episode).collect()
 }
@@ -102,7 +107,7 @@ pub(super) async fn link_step(
     step: &AnsweredStep,
     connection: &mut dyn SqlConnection,
 ) -> Result<(), sqlx::Error> {
-    let AnsweredStep { account, id, from, to, begun, at, .. } = step;
+    let AnsweredStep { owner: EpisodeOwner { account, .. }, id, from, to, begun, at, .. } = step;
     if let Some(from) = from {
         connection.execute(tied(CONTINUED, account, from, id)).await?;
     }
@@ -120,7 +125,7 @@ pub(super) async fn link_beginning(
     step: &BrokenOffStep,
     connection: &mut dyn SqlConnection,
 ) -> Result<(), sqlx::Error> {
-    let BrokenOffStep { account, id, link, at, .. } = step;
+    let BrokenOffStep { owner: EpisodeOwner { account, .. }, id, link, at, .. } = step;
     let insert = tied(LINK_BEGINNING, account, link, id).bind(*at).bind(step.continued());
     connection.execute(insert).await?;
     delete_surplus(account, link, connection).await
@@ -128,7 +133,7 @@ pub(super) async fn link_beginning(
 
 /// Takes that back.
 pub(super) fn unlink_beginning(step: &BrokenOffStep) -> Statement {
-    tied(UNLINK, &step.account, &step.link, &step.id)
+    tied(UNLINK, &step.owner.account, &step.link, &step.id)
 }
 
 /// Links a history with the episode that goes on from it.

@@ -2,19 +2,19 @@
 
 use crate::sql::{SqlConnection, SqlRow, Statement, decode_error, sql};
 use stint_sessions::agent::{
-    Addition, Additions, AnsweredStep, CountedPrompt, EpisodeEnding, EpisodeLength, LastStep, RouteTurns,
-    StoredEpisode,
+    Addition, Additions, AnsweredStep, CountedPrompt, EpisodeEnding, EpisodeLength, EpisodeOwner, LastStep,
+    RouteTurns, StoredEpisode,
 };
 use stint_types::chat::{EpisodeLimits, EpisodeRaise};
 use stint_types::units::{AccountId, Count, EpisodeId, Timestamp, Tokens};
 
 use super::limits_row::{limits_from_json, limits_to_json, raise_to_json};
 
-const COLUMNS: &str = "account, id, limits, model, class, context, reading, ended, route_used, route_most, steps, used_at, added";
+const COLUMNS: &str = "account, id, limits, model, class, context, reading, ended, route_used, route_most, steps, used_at, added, key_id";
 
 const INSERT: &str = "\
-    INSERT INTO episodes (account, id, limits, context, ended, steps, used_at) \
-    VALUES ($1, $2, '{}', 0, 'open', 0, $3) ON CONFLICT (account, id) DO NOTHING";
+    INSERT INTO episodes (account, id, limits, context, ended, steps, used_at, key_id) \
+    VALUES ($1, $2, '{}', 0, 'open', 0, $3, $4) ON CONFLICT (account, id) DO NOTHING";
 
 const SET_LIMITS: &str = "UPDATE episodes SET limits = $3 WHERE account = $1 AND id = $2";
 
@@ -25,10 +25,11 @@ const INSERT_RAISE: &str = "\
 
 /// The values of all [`COLUMNS`] for an episode that begins with a step, and what the step changes of one that is there.
 const STEP_VALUES: &str = "\
-    VALUES ($1, $2, '{}', $3, $4, $5, $6, $7, $8, $9, 1, $10, $11) ON CONFLICT (account, id) DO UPDATE SET \
+    VALUES ($1, $2, '{}', $3, $4, $5, $6, $7, $8, $9, 1, $10, $11, $13) ON CONFLICT (account, id) DO UPDATE SET \
         model = excluded.model, class = excluded.class, context = excluded.context, \
         reading = excluded.reading, ended = excluded.ended, route_used = excluded.route_used, \
         route_most = excluded.route_most, steps = episodes.steps + 1, used_at = excluded.used_at, \
+        key_id = coalesce(episodes.key_id, excluded.key_id), \
         added = replace(replace(episodes.added, $12, ''), excluded.added, '') || excluded.added";
 
 /// Steps of one episode at the same moment lose nothing of one another's.
@@ -93,14 +94,16 @@ async fn select_episode(
 
 /// Begins the episode if it is not there, and lowers its limits to these, in a transaction.
 pub(super) async fn lower_limits(
-    key: EpisodeRowKey<'_>,
+    owner: &EpisodeOwner,
+    id: &EpisodeId,
     lower: &EpisodeLimits,
     now: Timestamp,
     connection: &mut dyn SqlConnection,
 ) -> Result<StoredEpisode, sqlx::Error> {
-    connection.execute(key.bound_to(INSERT).bind(now)).await?;
+    let key = EpisodeRowKey { account: &owner.account, id };
+    connection.execute(key.bound_to(INSERT).bind(now).bind(owner.key)).await?;
     let mut episode = lock_episode(key, connection).await?.ok_or(sqlx::Error::RowNotFound)?;
-    if episode.lower(lower) {
+    if owner.owns(&episode) && episode.lower(lower) {
         set_limits(key, &episode, connection).await?;
     }
     Ok(episode)
@@ -177,7 +180,7 @@ pub(super) async fn record_step(
     step: &AnsweredStep,
     connection: &mut dyn SqlConnection,
 ) -> Result<(), sqlx::Error> {
-    let AnsweredStep { account, id, last, at, .. } = step;
+    let AnsweredStep { owner: EpisodeOwner { account, key }, id, last, at, .. } = step;
     let record =
         Statement::new(sql("INSERT INTO episodes ({}) {}", &[&COLUMNS, &STEP_VALUES])).bind(account).bind(id);
     let record = record.bind(&*last.model).bind(last.class.as_str()).bind(last.context);
@@ -187,7 +190,8 @@ pub(super) async fn record_step(
     let record = record.bind(last.route_turns.map(|turns| turns.most));
     let lines = |added: Vec<Addition>| Additions::from(added).to_lines();
     let begun = step.begun.iter().cloned().collect();
-    connection.execute(record.bind(*at).bind(lines(step.added.clone())).bind(lines(begun))).await.map(drop)
+    let record = record.bind(*at).bind(lines(step.added.clone())).bind(lines(begun)).bind(*key);
+    connection.execute(record).await.map(drop)
 }
 
 /// Adds to what was added to the prompts of an episode; returns whether it is there.
@@ -249,7 +253,8 @@ fn episode(row: &SqlRow) -> Result<StoredEpisode, sqlx::Error> {
         last: last_step(row)?,
         steps: row.count("steps")?,
         added: Additions::from_lines(row.get("added")?),
-        ..StoredEpisode::new(row.parsed("id")?, stated, row.time("used_at")?).with_raise(raised)
+        ..StoredEpisode::new(row.parsed("id")?, row.parsed_or_null("key_id")?, stated, row.time("used_at")?)
+            .with_raise(raised)
     })
 }
 

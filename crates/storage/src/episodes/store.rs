@@ -7,8 +7,8 @@ use futures_util::{FutureExt, TryFutureExt};
 
 use crate::sql::SqlDatabase;
 use stint_sessions::agent::{
-    AnsweredStep, BrokenOffStep, EpisodeLength, EpisodeStore, EpisodesError, HistoryHash, IdenticalEpisode,
-    StoredEpisode,
+    AnsweredStep, BrokenOffStep, EpisodeLength, EpisodeOwner, EpisodeStore, EpisodesError, HistoryHash,
+    IdenticalEpisode, StoredEpisode,
 };
 use stint_types::chat::{EpisodeLimits, EpisodeRaise};
 use stint_types::units::{AccountId, EpisodeId, Timestamp};
@@ -29,18 +29,21 @@ impl SqlEpisodeStore {
 
     async fn open_episode(
         &self,
-        key: EpisodeRowKey<'_>,
+        owner: &EpisodeOwner,
+        id: &EpisodeId,
         limits: &EpisodeLimits,
         now: Timestamp,
     ) -> Result<StoredEpisode, sqlx::Error> {
         // Most requests would change nothing about it, and wait for no writer.
+        let key = EpisodeRowKey { account: &owner.account, id };
         let found = records::read_episode(key, &mut *self.database.reader().await?).await?;
-        if let Some(episode) = found.filter(|episode| !episode.clone().lower(limits)) {
+        let stays = |episode: &StoredEpisode| !owner.owns(episode) || !episode.clone().lower(limits);
+        if let Some(episode) = found.filter(stays) {
             return Ok(episode);
         }
         let mut writer = self.database.writer().await?;
         let mut transaction = writer.begin().await?;
-        let episode = records::lower_limits(key, limits, now, &mut *transaction).await?;
+        let episode = records::lower_limits(owner, id, limits, now, &mut *transaction).await?;
         transaction.commit().await?;
         Ok(episode)
     }
@@ -67,7 +70,7 @@ impl SqlEpisodeStore {
     }
 
     async fn write_broken_off(&self, step: &BrokenOffStep) -> Result<(), sqlx::Error> {
-        let BrokenOffStep { account, id, added, .. } = step;
+        let BrokenOffStep { owner: EpisodeOwner { account, .. }, id, added, .. } = step;
         let mut writer = self.database.writer().await?;
         let mut transaction = writer.begin().await?;
         let key = EpisodeRowKey { account, id };
@@ -78,7 +81,7 @@ impl SqlEpisodeStore {
     }
 
     async fn delete_beginning(&self, step: &BrokenOffStep, is_first: bool) -> Result<(), sqlx::Error> {
-        let BrokenOffStep { account, id, added, .. } = step;
+        let BrokenOffStep { owner: EpisodeOwner { account, .. }, id, added, .. } = step;
         let mut writer = self.database.writer().await?;
         let mut transaction = writer.begin().await?;
         transaction.execute(links::unlink_beginning(step)).await?;
@@ -103,12 +106,12 @@ impl SqlEpisodeStore {
 impl EpisodeStore for SqlEpisodeStore {
     fn open<'a>(
         &'a self,
-        account: &'a AccountId,
+        owner: &'a EpisodeOwner,
         id: &'a EpisodeId,
         limits: &'a EpisodeLimits,
         now: Timestamp,
     ) -> BoxFuture<'a, Result<StoredEpisode, EpisodesError>> {
-        self.answer(self.open_episode(EpisodeRowKey { account, id }, limits, now))
+        self.answer(self.open_episode(owner, id, limits, now))
     }
 
     fn raise<'a>(
@@ -153,13 +156,13 @@ impl EpisodeStore for SqlEpisodeStore {
 
     fn find<'a>(
         &'a self,
-        account: &'a AccountId,
+        owner: &'a EpisodeOwner,
         link: &'a HistoryHash,
         since: Timestamp,
     ) -> BoxFuture<'a, Result<Option<EpisodeId>, EpisodesError>> {
-        self.answer(async move {
-            links::give_out(account, link, since, &mut *self.database.writer().await?).await
-        })
+        self.answer(
+            async move { links::give_out(owner, link, since, &mut *self.database.writer().await?).await },
+        )
     }
 
     fn release<'a>(
@@ -174,12 +177,12 @@ impl EpisodeStore for SqlEpisodeStore {
 
     fn identical_episodes<'a>(
         &'a self,
-        account: &'a AccountId,
+        owner: &'a EpisodeOwner,
         link: &'a HistoryHash,
         since: Timestamp,
     ) -> BoxFuture<'a, Result<Vec<IdenticalEpisode>, EpisodesError>> {
         self.answer(async move {
-            links::read_identical(account, link, since, &mut *self.database.reader().await?).await
+            links::read_identical(owner, link, since, &mut *self.database.reader().await?).await
         })
     }
 

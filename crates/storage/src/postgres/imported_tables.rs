@@ -210,6 +210,7 @@ pub(crate) const TABLES: &[ImportedTable] = &[
             ("headers", Text),
             ("kept", Text),
             ("body", Bytes),
+            ("key_id", Text),
         ],
     },
     ImportedTable {
@@ -220,6 +221,7 @@ pub(crate) const TABLES: &[ImportedTable] = &[
             ("decided_at", Int),
             ("decision", Text),
             ("outcome", Text),
+            ("key_id", Text),
         ],
     },
     ImportedTable {
@@ -246,6 +248,7 @@ pub(crate) const TABLES: &[ImportedTable] = &[
             ("route_used", Int),
             ("route_most", Int),
             ("added", Text),
+            ("key_id", Text),
         ],
     },
     ImportedTable {

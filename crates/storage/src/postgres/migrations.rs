@@ -29,6 +29,7 @@ pub(crate) const MIGRATIONS: &[MigrationFile] = &[
     (19, "additions", include_str!("../../../../migrations/postgres/0019_additions.sql")),
     (20, "admin_changes", include_str!("../../../../migrations/postgres/0020_admin_changes.sql")),
     (21, "owning_keys", include_str!("../../../../migrations/postgres/0021_owning_keys.sql")),
+    (22, "owned_answers", include_str!("../../../../migrations/postgres/0022_owned_answers.sql")),
 ];
 
 /// Runs the files that were not run yet. Replicas that start at once take turns: it holds a lock of the database meanwhile.

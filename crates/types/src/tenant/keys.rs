@@ -85,6 +85,11 @@ impl Tenant {
         *account == self.account && key.is_none_or(|key| key == self.id)
     }
 
+    /// Whether this key may read something stored: its own, and what accounts below its own have stored.
+    pub fn may_read(&self, account: &AccountId, key: Option<KeyId>) -> bool {
+        self.owns(account, key) || (*account != self.account && self.account.contains(account))
+    }
+
     fn without_key(account: AccountId) -> Tenant {
         Tenant {
             id: KeyId::of_declared(&account),

@@ -22,7 +22,7 @@ pub(super) fn part(gateway: &Gateway, most: usize) -> Value {
     })
 }
 
-fn page(RequestRecord { account, decision, outcome, verdicts }: &RequestRecord) -> Value {
+fn page(RequestRecord { account, decision, outcome, verdicts, .. }: &RequestRecord) -> Value {
     json!({
         "id": decision.id,
         "at": decision.at,

@@ -4,7 +4,6 @@ use std::collections::VecDeque;
 
 use serde_json::Value;
 
-use crate::remote::call_ids::CallIds;
 use crate::remote::finish_word;
 use crate::remote::refusal;
 use crate::remote::uncounted::{refusal_begins, stop};
@@ -80,7 +79,7 @@ impl OpenAiChatReader {
             ending: None,
             counter: UsageReader::default(),
             progress: StreamProgress::default(),
-            calls: StreamedCalls::new(CallIds::new(call)),
+            calls: StreamedCalls::new(call),
             fingerprint: false,
             maker: settings.maker(),
             details: keeps.then(ReasoningDetails::default),
@@ -94,6 +93,9 @@ impl OpenAiChatReader {
         let tokens = Tokens(choice.tokens());
         let mut delta = choice.delta.unwrap_or_default();
         let text = delta.thought();
+        if !text.is_empty() || delta.content.present().is_some() {
+            self.calls.release(pieces);
+        }
         if !text.is_empty() {
             if self.answers_only {
                 self.text(&text, pieces);
@@ -115,7 +117,7 @@ impl OpenAiChatReader {
             pieces.extend(sources.map(AnswerNote::Annotation).map(Piece::Note));
         }
         for call in delta.tool_calls.into_iter().flatten() {
-            pieces.push_back(Piece::ToolCall(self.calls.read(call)));
+            self.calls.read(call, pieces);
         }
         distribute_tokens(tokens, pieces);
         if let Some(word) = choice.finish_reason {
@@ -177,6 +179,8 @@ impl OpenAiChatReader {
     /// Looks at what a chunk has brought, so that a count in the middle can be told apart.
     fn update_progress<'p>(&mut self, pieces: impl Iterator<Item = &'p Piece>) {
         self.progress.is_thinking = false;
+        // The beginning of a call may be held back.
+        self.progress.has_answer |= !self.calls.is_empty();
         for piece in pieces {
             match piece {
                 Piece::Thought { .. } => {
@@ -205,6 +209,7 @@ impl OpenAiChatReader {
     }
 
     fn end(&mut self, ending: GenerationEnd, pieces: &mut VecDeque<Piece>) {
+        self.calls.release(pieces);
         let mut last: VecDeque<Piece> = self.splitter.finish().into_iter().map(span_piece).collect();
         self.place_logprobs(Vec::new(), &mut last);
         pieces.append(&mut last);

@@ -1,10 +1,12 @@
-//! Tells the tool calls of a stream apart. Some servers do not number them, give all of them the number 0, or name them alike.
+//! Tells the tool calls of a stream apart. Some servers do not number them, give all of them the number 0, or name them alike; and
+//! some send a tool's name in several pieces.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, VecDeque};
 
 use serde_json::{Map, Value};
 
 use crate::remote::call_ids::CallIds;
+use crate::{BackendCall, Piece};
 use stint_types::chat::{ToolCallDelta, ToolCallExtra, is_complete_json};
 
 use super::chunk::OpenAiCallDelta;
@@ -13,6 +15,8 @@ use super::chunk::OpenAiCallDelta;
 #[derive(Debug)]
 pub(super) struct StreamedCalls {
     ids: CallIds,
+    /// The names of the tools that the upstream was told of.
+    tools: Vec<String>,
     calls: Vec<BegunCall>,
     /// The latest call under each of the upstream's numbers.
     numbered: HashMap<u32, usize>,
@@ -30,6 +34,8 @@ struct BegunCall {
     is_named: bool,
     /// True if its first piece had all of its arguments.
     is_whole: bool,
+    /// What may be only the beginning of its tool's name: nothing of it was passed on yet.
+    held_name: Option<String>,
 }
 
 /// A piece of a call: what is empty says nothing.
@@ -41,9 +47,10 @@ struct StreamedCallPiece {
 }
 
 impl StreamedCalls {
-    /// None has begun; `ids` sees to their ids.
-    pub(super) fn new(ids: CallIds) -> StreamedCalls {
-        StreamedCalls { ids, calls: Vec::new(), numbered: HashMap::new() }
+    /// None has begun; the answer is one to this call.
+    pub(super) fn new(call: &BackendCall) -> StreamedCalls {
+        let tools = call.request.tools.iter().map(|tool| tool.name.clone()).collect();
+        StreamedCalls { ids: CallIds::new(call), tools, calls: Vec::new(), numbered: HashMap::new() }
     }
 
     /// True until a call has begun.
@@ -51,15 +58,24 @@ impl StreamedCalls {
         self.calls.is_empty()
     }
 
-    /// More of a call, or the beginning of one. The id goes with the first piece alone, and the name with the first that has one.
-    pub(super) fn read(&mut self, mut delta: OpenAiCallDelta<'_>) -> ToolCallDelta {
+    /// More of a call, or the beginning of one, as far as it can be passed on. The id goes with the first piece alone, and the name
+    /// whole with the first that has one.
+    pub(super) fn read(&mut self, mut delta: OpenAiCallDelta<'_>, pieces: &mut VecDeque<Piece>) {
         let extra_content = delta.extra_content.take();
-        let piece = self.place(StreamedCallPiece::new(delta));
-        let call = usize::try_from(piece.index).ok().and_then(|at| self.calls.get_mut(at));
-        if let (Value::Object(extra_content), Some(call)) = (extra_content, call) {
+        let at = self.place(StreamedCallPiece::new(delta), pieces);
+        if let (Value::Object(extra_content), Some(call)) = (extra_content, self.calls.get_mut(at)) {
             call.extra_content = Some(extra_content);
         }
-        piece
+    }
+
+    /// Passes on a call whose name was held back: no more of it comes.
+    pub(super) fn release(&mut self, pieces: &mut VecDeque<Piece>) {
+        // What begins later releases it, so it is the last.
+        let Some(at) = self.calls.len().checked_sub(1) else { return };
+        if let Some(name) = self.calls[at].held_name.take() {
+            let id = Some(self.calls[at].unique_id.clone());
+            pieces.push_back(piece(at, id, Some(name), String::new()));
+        }
     }
 
     /// What the provider wants back with the calls, now that no more comes.
@@ -70,22 +86,34 @@ impl StreamedCalls {
         })
     }
 
-    fn place(&mut self, piece: StreamedCallPiece) -> ToolCallDelta {
-        let latest = match piece.number {
+    /// Returns which call it belongs to.
+    fn place(&mut self, new: StreamedCallPiece, pieces: &mut VecDeque<Piece>) -> usize {
+        let latest = match new.number {
             Some(number) => self.numbered.get(&number).copied(),
             None => self.calls.len().checked_sub(1),
         };
-        match latest.and_then(|at| Some((at, self.calls.get_mut(at)?))) {
-            Some((at, call)) if !piece.begins_after(call) => {
-                let name = piece.name.filter(|_| !std::mem::replace(&mut call.is_named, true));
-                ToolCallDelta { index: index(at), id: None, name, arguments: piece.arguments }
-            }
-            _ => self.begin(piece),
+        let Some((at, call)) = latest.and_then(|at| Some((at, self.calls.get_mut(at)?))) else {
+            return self.begin(new, pieces);
+        };
+        if let Some(held) = &call.held_name
+            && let Some(name) = new.continued_name(call, held, &self.tools)
+        {
+            call.held_name = None;
+            self.name_call(at, name, new.arguments, pieces);
+        } else if new.begins_after(call) {
+            return self.begin(new, pieces);
+        } else if let Some(name) = call.held_name.take() {
+            self.name_call(at, name, new.arguments, pieces);
+        } else {
+            let name = new.name.filter(|_| !std::mem::replace(&mut call.is_named, true));
+            pieces.push_back(piece(at, None, name, new.arguments));
         }
+        at
     }
 
-    fn begin(&mut self, piece: StreamedCallPiece) -> ToolCallDelta {
-        let StreamedCallPiece { number, id, name, arguments } = piece;
+    fn begin(&mut self, new: StreamedCallPiece, pieces: &mut VecDeque<Piece>) -> usize {
+        self.release(pieces);
+        let StreamedCallPiece { number, id, name, arguments } = new;
         let at = self.calls.len();
         self.numbered.extend(number.map(|number| (number, at)));
         let is_whole = arguments.starts_with('{') && is_complete_json(&arguments);
@@ -96,8 +124,25 @@ impl StreamedCalls {
             extra_content: None,
             is_named: name.is_some(),
             is_whole,
+            held_name: None,
         });
-        ToolCallDelta { index: index(at), id: Some(unique_id), name, arguments }
+        match name {
+            Some(name) => self.name_call(at, name, arguments, pieces),
+            None => pieces.push_back(piece(at, Some(unique_id), None, arguments)),
+        }
+        at
+    }
+
+    /// Passes on the beginning of a call with its name, unless there are no arguments yet and a tool's name begins so: then more of
+    /// the name may come.
+    fn name_call(&mut self, at: usize, name: String, arguments: String, pieces: &mut VecDeque<Piece>) {
+        let is_longer = |tool: &String| tool.len() > name.len() && tool.starts_with(&name);
+        let call = &mut self.calls[at];
+        if arguments.is_empty() && self.tools.iter().any(is_longer) {
+            call.held_name = Some(name);
+        } else {
+            pieces.push_back(piece(at, Some(call.unique_id.clone()), Some(name), arguments));
+        }
     }
 }
 
@@ -113,6 +158,14 @@ impl StreamedCallPiece {
         }
     }
 
+    /// The held name of a call with what this piece adds to it; none where that makes no tool's name or its beginning, as where the
+    /// name is repeated.
+    fn continued_name(&self, call: &BegunCall, held: &str, tools: &[String]) -> Option<String> {
+        let has_other_id = self.id.is_some() && self.id != call.id;
+        let name = format!("{held}{}", self.name.as_ref().filter(|_| !has_other_id)?);
+        tools.iter().any(|tool| tool.starts_with(&name)).then_some(name)
+    }
+
     /// True if this is a call of its own, and no more of the one that has its number. Some repeat the id and the name in every
     /// piece, and some make up an id for each; but what begins has a name, and nothing goes on from whole arguments.
     fn begins_after(&self, call: &BegunCall) -> bool {
@@ -125,6 +178,10 @@ impl StreamedCallPiece {
             (None, Some(_)) => false,
         }
     }
+}
+
+fn piece(at: usize, id: Option<String>, name: Option<String>, arguments: String) -> Piece {
+    Piece::ToolCall(ToolCallDelta { index: index(at), id, name, arguments })
 }
 
 fn index(at: usize) -> u32 {
