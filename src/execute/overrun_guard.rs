@@ -51,7 +51,24 @@ struct ObservedOutput {
 
 impl TokenLowerBound {
     pub(super) fn add(&mut self, text: &str) {
-        text.chars().for_each(|character| self.push(character));
+        if text.is_ascii() {
+            self.add_ascii(text.as_bytes());
+        } else {
+            text.chars().for_each(|character| self.push(character));
+        }
+    }
+
+    /// The same of plain letters, of which each weighs as much unless it is a mark that is repeated.
+    fn add_ascii(&mut self, text: &[u8]) {
+        let (Some(first), Some(last)) = (text.first(), text.last()) else { return };
+        let is_repeat = |(before, byte): (u8, u8)| before == byte && !byte.is_ascii_alphanumeric();
+        let before = self.last.and_then(|last| u8::try_from(last).ok());
+        let begins_so = before.is_some_and(|before| is_repeat((before, *first)));
+        let pairs = text.iter().zip(&text[1..]).map(|(before, byte)| is_repeat((*before, *byte)));
+        let repeats = u64::from(begins_so) + pairs.map(u64::from).sum::<u64>();
+        let weight = CHARACTER * (text.len() as u64 - repeats) + REPEATED * repeats;
+        self.sum = self.sum.saturating_add(weight);
+        self.last = Some(char::from(*last));
     }
 
     pub(super) fn tokens(self) -> Tokens {
@@ -65,9 +82,14 @@ impl TokenLowerBound {
 
     /// How many bytes of `text` may be added until there are surely more than so many tokens.
     pub(super) fn bytes_within(mut self, text: &str, most: Tokens) -> usize {
+        let most = most.0.saturating_mul(CHARACTER * CHARACTERS_PER_TOKEN);
+        // No character weighs more than this for each of its bytes.
+        if self.sum.saturating_add(CHARACTER.saturating_mul(text.len() as u64)) <= most {
+            return text.len();
+        }
         let beyond = |(_, character): &(usize, char)| {
             self.push(*character);
-            self.sum > most.0.saturating_mul(CHARACTER * CHARACTERS_PER_TOKEN)
+            self.sum > most
         };
         text.char_indices().find(beyond).map_or(text.len(), |(at, _)| at)
     }
@@ -212,6 +234,19 @@ mod tests {
         assert_eq!(least(&"今天天气很好".repeat(8)), 18);
         assert_eq!(least(&" ".repeat(640)), 10, "a run of blanks is one token in many vocabularies");
         assert_eq!(least(&"x".repeat(640)), 80);
+    }
+
+    #[test]
+    fn plain_letters_weigh_the_same_together_and_one_by_one() {
+        for text in ["", "a", "a--b", "----", "  x  ..", "xx yy"] {
+            for last in [None, Some(' '), Some('-'), Some('a'), Some('é')] {
+                let (mut together, mut each) =
+                    (TokenLowerBound { sum: 3, last }, TokenLowerBound { sum: 3, last });
+                together.add(text);
+                text.chars().for_each(|character| each.push(character));
+                assert_eq!((together.sum, together.last), (each.sum, each.last), "{text:?} after {last:?}");
+            }
+        }
     }
 
     #[test]

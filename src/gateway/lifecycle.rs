@@ -50,7 +50,7 @@ impl Gateway {
     pub async fn admit(
         &self,
         tenant: &Tenant,
-        request: Request,
+        request: Box<Request>,
         ticket: Option<IdempotencyTicket>,
         observer: Option<Arc<dyn RequestObserver>>,
     ) -> Result<RequestTask, Denial> {
@@ -88,7 +88,7 @@ impl Gateway {
     async fn start(
         &self,
         tenant: &Tenant,
-        mut request: Request,
+        mut request: Box<Request>,
         ticket: Option<IdempotencyTicket>,
         observer: Option<Arc<dyn RequestObserver>>,
         arrived: Instant,
@@ -106,12 +106,12 @@ impl Gateway {
         let watching = observer.as_deref();
         let admission = Admission { state, tenant, id, deadline, waits: &waits, observer: watching };
         let reserved = if is_step(&request) {
-            Box::pin(admit::prepare_step(&admission, Arc::new(request))).await?
+            Box::pin(admit::prepare_step(&admission, Arc::from(request))).await?
         } else {
-            Box::pin(admit::reserve_single(&admission, request)).await?
+            Box::pin(admit::reserve_single(&admission, Arc::from(request))).await?
         };
         let observed = admit::observe_plan(&admission, &reserved.inputs);
-        let decision = reserved.inputs.decision_context(&tenant.account, observed, &reserved.plan);
+        let decision = Box::new(reserved.inputs.decision_context(&tenant.account, observed, &reserved.plan));
         let incoming =
             IncomingRequest { id, ticket, observer, arrived, waited: waits.waited(), deadline, permit };
         Ok(spawn(state, tenant, incoming, reserved, decision))
@@ -132,7 +132,7 @@ impl Gateway {
         if is_step(&request) {
             return admit::quote_step(&self.state, tenant, request, details).await;
         }
-        admit::quote_single(&self.state, tenant, request, details)
+        admit::quote_single(&self.state, tenant, Arc::new(request), details)
     }
 }
 
@@ -142,7 +142,7 @@ fn spawn(
     tenant: &Tenant,
     incoming: IncomingRequest,
     reserved: ReservedRequest,
-    decision: DecisionContext,
+    decision: Box<DecisionContext>,
 ) -> RequestTask {
     let parts = &state.parts;
     let (updates, received) = event_channel(parts.settings.events);
@@ -151,7 +151,8 @@ fn spawn(
     let work = admit::planned_work(state, &reserved.inputs, &reserved.plan.best);
     let ReservedRequest { inputs, plan, reservation, step } = reserved;
     let now = parts.ledger.now();
-    let context = RequestContext {
+    // Boxed, as what was decided: both are large, and move with the task and into it.
+    let context = Box::new(RequestContext {
         state: state.clone(),
         id,
         account: tenant.account.clone(),
@@ -173,8 +174,8 @@ fn spawn(
         billed: (now, now + deadline.saturating_duration_since(Instant::now())),
         decided_in: arrived.elapsed().saturating_sub(waited),
         deadline,
-    };
-    let DecisionContext { paced, expected, trial, .. } = &decision;
+    });
+    let DecisionContext { paced, expected, trial, .. } = &*decision;
     state.pacing.record_price(&tenant.account, context.market.shadow_price);
     state.pacing.record_dispatch(&tenant.account, paced, *expected, parts.ledger.now());
     state.trials.record_dispatch(*trial, *expected);
@@ -215,8 +216,8 @@ fn task_handle(
 
 /// Runs a request to its end and reports it. The reservation is resolved on every way out.
 async fn serve(
-    mut context: RequestContext,
-    decision: DecisionContext,
+    mut context: Box<RequestContext>,
+    decision: Box<DecisionContext>,
     reservation: Reservation,
     updates: EventSender<RequestUpdate>,
 ) {

@@ -33,7 +33,8 @@ pub(super) struct ParsedRequest {
     pub(super) digest: Option<BodyDigest>,
     /// Where its body is counted.
     pub(super) extensions: Extensions,
-    pub(super) request: Request,
+    /// Boxed: it is large, and handed on several times.
+    pub(super) request: Box<Request>,
     /// Events as they come, or one object.
     pub(super) stream: bool,
 }

@@ -25,10 +25,11 @@ impl Fields {
     ///
     /// # Errors
     /// 400 where it is no object.
-    pub(super) fn from_value(path: &str, value: Value) -> Result<Fields, ApiError> {
+    pub(super) fn from_value(path: impl Into<String>, value: Value) -> Result<Fields, ApiError> {
+        let path = path.into();
         match value {
-            Value::Object(members) => Ok(Fields { path: path.to_owned(), headers: false, members }),
-            _ => Err(ApiError::invalid(Some(path), "must be an object")),
+            Value::Object(members) => Ok(Fields { path, headers: false, members }),
+            _ => Err(ApiError::invalid(Some(&path), "must be an object")),
         }
     }
 
@@ -61,6 +62,11 @@ impl Fields {
     /// The names of the members that are still there, where these are the caller's own.
     pub(super) fn names(&self) -> Vec<String> {
         self.members.keys().cloned().collect()
+    }
+
+    /// True if all were taken.
+    pub(super) fn is_empty(&self) -> bool {
+        self.members.is_empty()
     }
 
     /// The member, unless absent or null.
@@ -146,7 +152,7 @@ impl Fields {
     /// The members of a member.
     pub(super) fn fields(&mut self, key: &str) -> Result<Option<Fields>, ApiError> {
         let Some(value) = self.take(key) else { return Ok(None) };
-        Fields::from_value(&self.full_name(key), value).map(Some)
+        Fields::from_value(self.full_name(key), value).map(Some)
     }
 
     /// The members of a member that must be there.

@@ -36,8 +36,8 @@ pub(super) const OWN_HEADERS: [HeaderName; 11] = [
     REPLAYED,
 ];
 
-fn put(headers: &mut HeaderMap, name: HeaderName, value: &str) {
-    if let Ok(value) = HeaderValue::from_str(value) {
+fn put(headers: &mut HeaderMap, name: HeaderName, value: String) {
+    if let Ok(value) = HeaderValue::try_from(value) {
         headers.insert(name, value);
     }
 }
@@ -52,12 +52,12 @@ pub(super) fn text_headers(headers: &HeaderMap) -> Vec<(String, String)> {
 
 /// The episode that the request is a step of.
 pub(super) fn set_episode(headers: &mut HeaderMap, id: &EpisodeId) {
-    put(headers, EPISODE_ID, id.as_str());
+    put(headers, EPISODE_ID, id.as_str().to_owned());
 }
 
 /// The request's id.
 pub(super) fn set_request_id(headers: &mut HeaderMap, id: RequestId) {
-    put(headers, REQUEST_ID, &id.to_string());
+    put(headers, REQUEST_ID, id.to_string());
 }
 
 /// The id that is there.
@@ -72,22 +72,22 @@ pub(super) fn has_request_id(headers: &HeaderMap) -> bool {
 
 /// What it cost.
 pub(super) fn set_cost(headers: &mut HeaderMap, cost: Money) {
-    put(headers, COST, &cost.to_string());
+    put(headers, COST, cost.to_string());
 }
 
 /// What was set aside for it, while the cost is not known yet.
 pub(super) fn set_reserved(headers: &mut HeaderMap, reserved: Money) {
-    put(headers, RESERVED, &reserved.to_string());
+    put(headers, RESERVED, reserved.to_string());
 }
 
 /// The limit of which the smallest share is left.
 pub(super) fn set_tightest_limit(headers: &mut HeaderMap, statement: &[LimitStatus]) {
     let share = |line: &LimitStatus| line.left.share_of(line.max);
     let Some(line) = statement.iter().min_by(|a, b| share(a).total_cmp(&share(b))) else { return };
-    put(headers, NAME, &line.limit.to_string());
-    put(headers, LIMIT, &line.max.number());
-    put(headers, REMAINING, &line.left.number());
+    put(headers, NAME, line.limit.to_string());
+    put(headers, LIMIT, line.max.number());
+    put(headers, REMAINING, line.left.number());
     if let Some(reset) = line.resets_at {
-        put(headers, RESET, &reset.to_string());
+        put(headers, RESET, reset.to_string());
     }
 }

@@ -228,6 +228,9 @@ fn says_nothing(name: &str, value: &Value) -> bool {
 /// # Errors
 /// 400 where a member was most likely meant as another, or is larger than can be carried.
 pub(super) fn take_unknown(fields: &mut Fields) -> Result<Map<String, Value>, ApiError> {
+    if fields.is_empty() {
+        return Ok(Map::new());
+    }
     reject_known(fields)?;
     let mut rest = fields.take_rest();
     rest.retain(|_, value| !value.is_null());

@@ -15,7 +15,7 @@ use stint::gateway::LearnSettings;
 use stint_backend::scripted::{ScriptedBackend, ScriptedReply};
 use stint_sessions::history::{
     DecisionLogLine, DecisionLogSettings, HistoryStore, HistoryStoreError, MemoryHistoryStore, ReplicaId,
-    ReplicaState, RequestRecord,
+    ReplicaState, RequestRecord, WritableRecord,
 };
 use stint_storage::{Database, DatabaseUrl, PostgresSettings, Settings};
 use stint_types::catalog::{EnforcementClass, Model, Prices, Route, Tariff, Verdict};
@@ -250,7 +250,7 @@ impl Hung {
 impl HistoryStore for Hung {
     fn insert<'a>(
         &'a self,
-        stories: &'a [Arc<RequestRecord>],
+        stories: &'a [Arc<WritableRecord>],
     ) -> BoxFuture<'a, Result<(), HistoryStoreError>> {
         self.pass().then(|()| self.stories.insert(stories)).boxed()
     }

@@ -6,7 +6,10 @@ use std::sync::Arc;
 use futures_util::future::BoxFuture;
 use futures_util::{FutureExt, TryFutureExt};
 
-use stint_sessions::history::{HistoryStore, HistoryStoreError, ReplicaId, ReplicaState, RequestRecord};
+use stint_sessions::history::{
+    HistoryStore, HistoryStoreError, ReplicaId, ReplicaState, RequestRecord, WritableRecord,
+    read_stored_decision,
+};
 use stint_types::catalog::{Verdict, VerdictSource};
 use stint_types::units::{Chance, RequestId, Timestamp};
 
@@ -56,18 +59,18 @@ impl SqlHistoryStore {
         SqlHistoryStore { database }
     }
 
-    async fn insert_records(&self, records: &[Arc<RequestRecord>]) -> Result<(), sqlx::Error> {
+    async fn insert_records(&self, records: &[Arc<WritableRecord>]) -> Result<(), sqlx::Error> {
         let mut writer = self.database.writer().await?;
         let mut transaction = writer.begin().await?;
         for part in records.chunks(ROWS_MAX) {
             let mut values = Vec::with_capacity(COLUMNS * part.len());
             for record in part {
-                values.extend(row(record)?);
+                values.extend(row(record));
             }
             let dialect = transaction.dialect();
             transaction.execute(Statement::with_rows(dialect, INSERT, COLUMNS, values, KEEP)).await?;
         }
-        for verdict in records.iter().flat_map(|record| &record.verdicts) {
+        for verdict in records.iter().flat_map(|record| &record.record().verdicts) {
             // A verdict that came with its record does not replace a later one.
             let insert = verdict_insertion(verdict, "ON CONFLICT (request, source) DO NOTHING");
             transaction.execute(insert).await?;
@@ -144,7 +147,7 @@ impl SqlHistoryStore {
 impl HistoryStore for SqlHistoryStore {
     fn insert<'a>(
         &'a self,
-        records: &'a [Arc<RequestRecord>],
+        records: &'a [Arc<WritableRecord>],
     ) -> BoxFuture<'a, Result<(), HistoryStoreError>> {
         self.answer(self.insert_records(records))
     }
@@ -202,7 +205,7 @@ async fn read_record(
     let mut record = RequestRecord {
         account: row.account("account")?,
         key: row.parsed_or_null("key_id")?,
-        decision: serde_json::from_str(row.get("decision")?).map_err(decode_error)?,
+        decision: read_stored_decision(row.get("decision")?).map_err(decode_error)?,
         outcome: serde_json::from_str(row.get("outcome")?).map_err(decode_error)?,
         verdicts: Vec::new(),
     };
@@ -212,17 +215,16 @@ async fn read_record(
     Ok(Some(record))
 }
 
-fn row(record: &RequestRecord) -> Result<[SqlValue; COLUMNS], sqlx::Error> {
-    let RequestRecord { account, key, decision, outcome, .. } = record;
-    let encode = |error| sqlx::Error::Encode(Box::new(error));
-    Ok([
+fn row(written: &WritableRecord) -> [SqlValue; COLUMNS] {
+    let RequestRecord { account, key, decision, .. } = &**written.record();
+    [
         decision.id.to_sql(),
         account.to_sql(),
         decision.at.to_sql(),
-        serde_json::to_string(decision).map_err(encode)?.to_sql(),
-        serde_json::to_string(outcome).map_err(encode)?.to_sql(),
+        written.stored_decision().to_sql(),
+        written.stored_outcome().to_sql(),
         key.to_sql(),
-    ])
+    ]
 }
 
 fn verdict_insertion(verdict: &Verdict, on_conflict: &'static str) -> Statement {

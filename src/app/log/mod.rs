@@ -4,6 +4,7 @@ mod json;
 mod queue;
 #[cfg(test)]
 mod tests;
+mod text;
 
 use std::io::{self, IsTerminal};
 
@@ -16,6 +17,7 @@ use crate::http;
 
 use json::JsonLines;
 pub(super) use queue::{LogQueue, dropped};
+use text::TextFields;
 
 /// Those who compile shaders tell of every step, a few times a token: only who names them hears less than warnings of them.
 const SHADER_TARGETS: [&str; 3] = ["naga", "wgpu_core", "wgpu_hal"];
@@ -43,7 +45,7 @@ pub(super) fn start(log: &LoggingSettings) -> io::Result<(LogFilterHandle, LogQu
     // Each fails only where a subscriber is set already, which then does the work, or is not the one that logs.
     let handle = LogFilterHandle(match log.format {
         LogFormat::Text => {
-            let builder = builder.with_env_filter(filter(log)).with_filter_reloading();
+            let builder = builder.fmt_fields(TextFields).with_env_filter(filter(log)).with_filter_reloading();
             let handle = builder.reload_handle();
             let _ = builder.try_init();
             Box::new(move |filter| drop(handle.reload(filter)))

@@ -63,3 +63,41 @@ fn a_json_line_has_every_name_once_and_numbers_as_numbers() {
     );
     assert!(line.get("nothing").is_none() && line["timestamp"].is_string());
 }
+
+/// What a line of text says behind where it comes from, by the library and by us.
+fn lines(log: impl Fn()) -> [String; 2] {
+    let (library, ours) = (CapturedLog::default(), CapturedLog::default());
+    let builder = || tracing_subscriber::fmt().with_ansi(false).without_time();
+    let subscriber = builder().with_writer(library.clone()).finish();
+    tracing::subscriber::with_default(subscriber, &log);
+    let subscriber = builder().with_writer(ours.clone()).fmt_fields(TextFields).finish();
+    tracing::subscriber::with_default(subscriber, &log);
+    [library, ours].map(|kept| String::from_utf8(kept.0.lock().unwrap().clone()).unwrap())
+}
+
+#[test]
+fn a_line_of_text_is_as_the_library_writes_it() {
+    let cause = std::io::Error::other("a\u{1b}[31m cause");
+    let nothing: Option<u64> = None;
+    let [library, ours] = lines(|| {
+        let shown = tracing::field::display("0.000027");
+        let error = &cause as &dyn std::error::Error;
+        tracing::info!(
+            r#type = "é\"\\\n",
+            plain = "req_1 ~",
+            n = 7,
+            m = -7,
+            half = 0.5,
+            whole = 1.0,
+            is = true,
+            nothing,
+            shown,
+            error,
+            "a request"
+        );
+        tracing::warn!(?nothing, "a {}", "\u{1b}[31m");
+        tracing::warn!("alone");
+    });
+    assert_eq!(library, ours);
+    assert!(ours.contains("a request type=\"é\\\"") && !ours.contains('\u{1b}'), "{ours}");
+}

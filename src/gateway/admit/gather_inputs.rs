@@ -41,10 +41,9 @@ pub(super) struct PreparedRequest {
 pub(super) fn gather_inputs(
     state: &GatewayState,
     tenant: &Tenant,
-    request: Request,
+    request: Arc<Request>,
 ) -> Result<PlanInputs, RequestRefusal> {
     let rules = rules(state, tenant, &request)?;
-    let request = Arc::new(request);
     let sent = PreparedRequest {
         original: request.clone(),
         request,

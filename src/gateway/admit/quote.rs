@@ -1,6 +1,8 @@
 //! Quotes a request: which plan it would get, for callers that ask before they spend. Nothing is reserved, sent, bought or
 //! stored.
 
+use std::sync::Arc;
+
 use crate::gateway::request::{RequestRefusal, scope};
 use crate::gateway::state::GatewayState;
 use stint_decide::plan::{self, PlanRefusal, Quote, WorthRange};
@@ -42,7 +44,7 @@ pub struct RequestQuote {
 pub(crate) fn quote_single(
     state: &GatewayState,
     tenant: &Tenant,
-    request: Request,
+    request: Arc<Request>,
     details: QuoteDetails,
 ) -> Result<RequestQuote, RequestRefusal> {
     let inputs = gather_inputs(state, tenant, request)?;

@@ -1,5 +1,6 @@
 //! Plans a request on what its account has left, and reserves the worst case of the plan.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use crate::gateway::request::{EXPIRY_MARGIN, ObservedPlan, needs, scope};
@@ -19,7 +20,7 @@ use super::plan_inputs::PlanInputs;
 /// Reserves a request that is no step of an episode.
 pub(crate) async fn reserve_single(
     admission: &Admission<'_>,
-    request: Request,
+    request: Arc<Request>,
 ) -> Result<ReservedRequest, RequestRefusal> {
     let inputs = gather_inputs(admission.state, admission.tenant, request)?;
     admission.reached(RequestStage::Estimated);

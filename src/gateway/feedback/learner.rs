@@ -7,7 +7,9 @@ use tokio::sync::mpsc;
 use tokio::time::{sleep, timeout};
 
 use stint_decide::learn::{BeliefStore, LearnedState, OutcomeSample};
-use stint_sessions::history::{DecisionLogLine, DecisionLogWriter, ReplicaId, RequestRecord};
+use stint_sessions::history::{
+    DecisionLogEntry, DecisionLogWriter, ReplicaId, RequestRecord, WritableRecord,
+};
 use stint_types::catalog::{Verdict, VerdictSource};
 use stint_types::tasks::Tasks;
 
@@ -61,11 +63,11 @@ impl LearnerTask {
 
     fn learn(&mut self, job: LearnJob) {
         match job {
-            LearnJob::Finished(story) => self.learn_outcome(story),
+            LearnJob::Finished(story) => self.learn_outcome(&story),
             LearnJob::Verdict(judged) => {
                 let VerdictUpdate { record: story, verdict, alarm, before, is_kept } = *judged;
                 self.learn_verdict(&story, &verdict, alarm, before.as_ref());
-                self.log(DecisionLogLine::from_verdict(verdict.clone()));
+                self.log(DecisionLogEntry::Verdict(verdict.clone()));
                 if !is_kept {
                     self.writer.keep(WriteJob::Verdict(verdict));
                 }
@@ -89,16 +91,19 @@ impl LearnerTask {
         }
     }
 
-    fn learn_outcome(&mut self, story: Arc<RequestRecord>) {
-        for lesson in lesson::of_outcome(&story) {
+    fn learn_outcome(&mut self, story: &Arc<RequestRecord>) {
+        for lesson in lesson::of_outcome(story) {
             self.book.observe(&lesson);
             self.inner.metrics.learning.observations.with_label_values(&[&*lesson.model]).inc();
         }
         for verdict in &story.verdicts {
-            self.learn_verdict(&story, verdict, verdict.weight, None);
+            self.learn_verdict(story, verdict, verdict.weight, None);
         }
-        lines(&story).for_each(|line| self.log(line));
-        self.writer.keep(WriteJob::Record(story));
+        let record = WritableRecord::new(story.clone());
+        self.log(DecisionLogEntry::Record(record.clone()));
+        // The verdicts of its end.
+        story.verdicts.iter().for_each(|verdict| self.log(DecisionLogEntry::Verdict(verdict.clone())));
+        self.writer.keep(WriteJob::Record(record));
     }
 
     fn learn_verdict(
@@ -147,9 +152,9 @@ impl LearnerTask {
         );
     }
 
-    fn log(&self, line: DecisionLogLine) {
+    fn log(&self, entry: DecisionLogEntry) {
         if let Some(log_writer) = &self.log_writer {
-            log_writer.write(line);
+            log_writer.write(entry);
         }
     }
 
@@ -180,10 +185,4 @@ async fn pause(arrived: &mpsc::Receiver<LearnJob>, tasks: &Tasks) {
         () = sleep(PAUSE) => {}
         () = tasks.stopping() => {}
     }
-}
-
-/// The lines of a story: what was decided and came of it, and the verdicts of its end.
-fn lines(story: &RequestRecord) -> impl Iterator<Item = DecisionLogLine> {
-    let verdicts = story.verdicts.iter().cloned().map(DecisionLogLine::from_verdict);
-    std::iter::once(DecisionLogLine::from_record(story)).chain(verdicts)
 }

@@ -6,7 +6,7 @@ use std::time::Duration;
 use tokio::sync::mpsc;
 use tokio::time::{Instant, sleep, sleep_until, timeout};
 
-use stint_sessions::history::{HistoryStoreError, RequestRecord};
+use stint_sessions::history::{HistoryStoreError, WritableRecord};
 use stint_types::catalog::Verdict;
 use stint_types::tasks::Tasks;
 use stint_types::units::Timestamp;
@@ -32,7 +32,7 @@ const PURGE_PAUSE: Duration = Duration::from_millis(50);
 
 /// A record or verdict to be stored.
 pub(super) enum WriteJob {
-    Record(Arc<RequestRecord>),
+    Record(Arc<WritableRecord>),
     Verdict(Verdict),
 }
 
@@ -125,7 +125,7 @@ impl StoryWriterWorker {
     }
 
     async fn write(&self, batch: &[WriteJob]) -> Result<(), HistoryStoreError> {
-        let stories: Vec<Arc<RequestRecord>> = batch
+        let stories: Vec<Arc<WritableRecord>> = batch
             .iter()
             .filter_map(|paper| match paper {
                 WriteJob::Record(story) => Some(story.clone()),
@@ -188,7 +188,8 @@ mod tests {
         let (tasks, store) = (Tasks::default(), Arc::new(MemoryHistoryStore::default()));
         let metrics = Arc::new(Metrics::new().unwrap());
         let now = Timestamp::now().0;
-        let stories: Vec<_> = (0..stories).map(|ago| Arc::new(story(now - ago))).collect();
+        let written = |ago| WritableRecord::new(Arc::new(story(now - ago)));
+        let stories: Vec<_> = (0..stories).map(written).collect();
         store.insert(&stories).await.unwrap();
         let learning = Learning::open(&tasks, store.clone(), metrics, settings).await;
         sleep(PURGE_EVERY * 2).await;

@@ -51,14 +51,16 @@ enum FundingResult {
 impl ContinuationFunding {
     /// `None` if the offer's answers are not continued.
     pub(super) fn for_offer(offer: &Offer) -> Option<ContinuationFunding> {
-        let (sender, requests) = continuation_channel();
-        offer.continuation.map(|_| ContinuationFunding {
-            sender,
-            requests,
-            pending: None,
-            retry_at: None,
-            steps: 0,
-            extra: Money::ZERO,
+        offer.continuation.map(|_| {
+            let (sender, requests) = continuation_channel();
+            ContinuationFunding {
+                sender,
+                requests,
+                pending: None,
+                retry_at: None,
+                steps: 0,
+                extra: Money::ZERO,
+            }
         })
     }
 

@@ -16,9 +16,17 @@ const SIBLING_PATIENCE: Duration = Duration::from_secs(1);
 /// Runs all to their ends, or to the first failure. Where that was refused before a model saw it, the others very likely
 /// were too: they are let hear it, so that nothing is booked for what was never sent.
 pub(crate) async fn join_all(
-    runs: impl Iterator<Item = impl Future<Output = Result<FinishReason, ChoiceError>>>,
+    mut runs: impl Iterator<Item = impl Future<Output = Result<FinishReason, ChoiceError>>>,
     meters: &[Meter],
 ) -> Result<Vec<FinishReason>, ChoiceError> {
+    if meters.len() == 1 {
+        // One alone has nobody to be waited for.
+        let only = runs.next().map(Box::pin);
+        return match only {
+            Some(run) => Ok(vec![run.await?]),
+            None => Ok(Vec::new()),
+        };
+    }
     let mut runs: FuturesUnordered<_> =
         runs.enumerate().map(|(at, run)| async move { (at, run.await) }).collect();
     let mut finishes = Vec::new();

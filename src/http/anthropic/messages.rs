@@ -34,7 +34,14 @@ pub(in crate::http) async fn messages(
         ReceivedRequest::receive(&service, request, RequestTerms::CHARGED).await?;
     let (request, wanted) = read(members, &headers, &service.settings.efforts)?;
     let dialect = MessagesDialect { thoughts: wanted.thoughts };
-    let call = ParsedRequest { headers, body, digest, extensions, request, stream: wanted.stream };
+    let call = ParsedRequest {
+        headers,
+        body,
+        digest,
+        extensions,
+        request: Box::new(request),
+        stream: wanted.stream,
+    };
     answer(&service, &tenant, call, &dialect).await
 }
 

@@ -90,7 +90,9 @@ pub(in crate::http) fn read_headers(
             return Err(ApiError::invalid(Some(name.as_str()), "is there twice; send it once"));
         }
     }
-    read_members(budgets, Fields::from_headers(HEADERS, members), &IN_HEADERS)?;
+    if !members.is_empty() {
+        read_members(budgets, Fields::from_headers(HEADERS, members), &IN_HEADERS)?;
+    }
     budgets.apply_episode(episode::from_header(headers)?);
     Ok(())
 }

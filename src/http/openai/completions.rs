@@ -54,8 +54,16 @@ async fn complete(
         mirror: service.settings.mirror_reasoning,
     };
     let dialect = CompletionsDialect { options, include_usage: wanted.include_usage };
-    let call = ParsedRequest { headers, body, digest, extensions, request, stream: wanted.stream };
-    answer(service, &tenant, call, &dialect).await
+    let call = ParsedRequest {
+        headers,
+        body,
+        digest,
+        extensions,
+        request: Box::new(request),
+        stream: wanted.stream,
+    };
+    // Boxed: what a request's head and body are read with is moved more often, and is smaller.
+    Box::pin(answer(service, &tenant, call, &dialect)).await
 }
 
 /// OpenAI's two completions.

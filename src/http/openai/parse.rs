@@ -216,7 +216,7 @@ fn messages(fields: &mut Fields) -> Result<Vec<Message>, ApiError> {
     if list.is_empty() {
         return Err(ApiError::invalid(Some("messages"), format!("must be {must}")));
     }
-    let read = |(at, value)| message(&format!("messages[{at}]"), value);
+    let read = |(at, value)| message(format!("messages[{at}]"), value);
     let messages: Vec<Message> = list.into_iter().enumerate().map(read).collect::<Result<_, ApiError>>()?;
     tool_pairing::check(&messages, TurnGrouping::PerMessage).map_err(|unpaired| unpaired_error(&unpaired))?;
     Ok(messages)
@@ -243,7 +243,7 @@ fn unpaired_error(unpaired: &UnpairedTool<'_>) -> ApiError {
     ApiError::invalid(Some(&format!("messages[{at}]")), what)
 }
 
-fn message(path: &str, value: Value) -> Result<Message, ApiError> {
+fn message(path: String, value: Value) -> Result<Message, ApiError> {
     let mut fields = Fields::from_value(path, value)?;
     let role = match fields.text("role")?.as_deref() {
         Some("system" | "developer") => Role::System,
@@ -287,20 +287,22 @@ fn message(path: &str, value: Value) -> Result<Message, ApiError> {
 }
 
 fn content(fields: &mut Fields) -> Result<Vec<ContentPart>, ApiError> {
-    let path = fields.full_name("content");
     match fields.take("content") {
         None => Ok(Vec::new()),
         Some(Value::String(text)) => Ok(vec![ContentPart::Text(text)]),
         Some(Value::Array(parts)) => {
-            let mut content = Vec::new();
+            let (path, mut content) = (fields.full_name("content"), Vec::new());
             for (at, part) in parts.into_iter().enumerate() {
-                let mut fields = Fields::from_value(&format!("{path}[{at}]"), part)?;
+                let mut fields = Fields::from_value(format!("{path}[{at}]"), part)?;
                 content.push(content_part(&mut fields)?);
                 content.extend(cache_control::take_any(&mut fields)?.map(ContentPart::CacheBreakpoint));
             }
             Ok(content)
         }
-        Some(_) => Err(ApiError::invalid(Some(&path), "must be a string or a list of parts")),
+        Some(_) => {
+            let path = fields.full_name("content");
+            Err(ApiError::invalid(Some(&path), "must be a string or a list of parts"))
+        }
     }
 }
 
@@ -339,7 +341,6 @@ fn audio(fields: &mut Fields) -> Result<ContentPart, ApiError> {
 
 /// The calls, and what their provider added to them and wants back.
 fn tool_calls(fields: &mut Fields) -> Result<(Vec<ToolCall>, Vec<SignedThought>), ApiError> {
-    let path = fields.full_name("tool_calls");
     let list = fields.list("tool_calls")?.unwrap_or_default();
     let extra = |(at, call): (usize, &Value)| {
         signed::read_call_extra(call["id"].as_str()?, at, call.get("extra_content")?)
@@ -352,6 +353,7 @@ fn tool_calls(fields: &mut Fields) -> Result<(Vec<ToolCall>, Vec<SignedThought>)
             (Some(id), Some(name), Some(arguments)) => Ok(ToolCall { id, name, arguments }),
             _ => {
                 let must = "must have id, function.name and function.arguments, all strings";
+                let path = fields.full_name("tool_calls");
                 Err(ApiError::invalid(Some(&format!("{path}[{at}]")), must))
             }
         }

@@ -11,6 +11,9 @@ use stint_types::catalog::ChoiceUsage;
 use stint_types::chat::{AnswerNote, ChoiceEvent, ToolCallDelta};
 use stint_types::units::{RequestId, Timestamp, Tokens};
 
+/// What an answer has beside its texts, usually.
+const BESIDE_TEXTS: usize = 1536;
+
 /// A whole answer.
 #[derive(Debug, Serialize)]
 struct Completion<'r> {
@@ -161,6 +164,22 @@ fn text(choice: CollectedChoice) -> String {
     answer.collect()
 }
 
+impl WholeChoice {
+    /// How long its text and its thought are.
+    fn text_bytes(&self) -> usize {
+        let message = self.message.iter().flat_map(|message| [&message.content, &message.reasoning_content]);
+        message.chain([&self.text]).flatten().map(String::len).sum()
+    }
+}
+
+/// A value of ours as JSON, with texts of so many bytes in it.
+fn json_of(value: &impl Serialize, texts: usize) -> String {
+    let mut json = Vec::with_capacity(texts + BESIDE_TEXTS);
+    // Values of ours always have JSON, which is text.
+    let _ = serde_json::to_writer(&mut json, value);
+    String::from_utf8(json).unwrap_or_default()
+}
+
 /// Which of OpenAI's two completions is spoken.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum CompletionFormat {
@@ -185,7 +204,8 @@ impl CompletionFormat {
             CompletionFormat::Chat => "chatcmpl-",
             CompletionFormat::Text => "cmpl-",
         };
-        id.to_string().replacen("req_", prefix, 1)
+        let id = id.to_string();
+        [prefix, id.strip_prefix("req_").unwrap_or(&id)].concat()
     }
 
     /// What a whole answer, and what a chunk of one, is called.
@@ -233,8 +253,8 @@ pub(super) fn completion(
         usage: usage(receipt),
         budget: budget(receipt),
     };
-    // Values of ours always have JSON.
-    serde_json::to_string(&completion).unwrap_or_default()
+    let length = completion.choices.iter().map(WholeChoice::text_bytes).sum::<usize>();
+    json_of(&completion, length)
 }
 
 /// The delivered choices, summed; the prompt, and what of it came from the provider's cache, once.

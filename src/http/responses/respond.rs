@@ -79,7 +79,7 @@ async fn serve(
     let claim = append.as_ref().map(|append| append.claim.clone());
     let recorder = response_recorder(service, &tenant, &mut asked, append);
     let ResponsesRequest { request, stream, options, echo, users_items, .. } = asked;
-    let call = ParsedRequest { headers, body, digest, extensions, request, stream };
+    let call = ParsedRequest { headers, body, digest, extensions, request: Box::new(request), stream };
     let dialect = ResponsesDialect { options, echo, users_items, recorder, permits };
     let answered = answer_with_ticket(service, &tenant, call, ticket, &dialect).await;
     // Where no stream holds it any more, the conversation is free again.

@@ -1,6 +1,7 @@
 //! The parts that a fleet is built from (`Target`), and the request for a permit.
 
-use std::sync::Arc;
+use std::hash::{BuildHasher, RandomState};
+use std::sync::{Arc, LazyLock};
 
 use tokio::time::Instant;
 
@@ -8,7 +9,6 @@ use crate::Backend;
 use stint_types::units::{AccountId, Priority};
 
 use super::AffinityKey;
-use super::choice::name_hash;
 
 /// A deployment of a model with one credential.
 #[derive(Debug, Clone)]
@@ -22,14 +22,16 @@ pub struct Target {
     pub tokenizer_id: Option<Arc<str>>,
 }
 
-/// Identifies the account of a request, so that accounts share places fairly: a hash of the account's name.
+/// Identifies the account of a request, so that accounts share places fairly: a hash of the account's name, with a secret of this
+/// process.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct FlowId(pub u64);
 
 impl FlowId {
     /// The flow of that account.
     pub fn of(account: &AccountId) -> FlowId {
-        FlowId(name_hash(account.as_str()))
+        static KEY: LazyLock<RandomState> = LazyLock::new(RandomState::new);
+        FlowId(KEY.hash_one(account.as_str()))
     }
 }
 

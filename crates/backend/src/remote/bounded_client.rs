@@ -5,10 +5,12 @@
 
 use std::time::Duration;
 
+use hyper::body::Incoming;
+use hyper::{Request, Response};
 use hyper_util::client::legacy::{self, Client};
 use hyper_util::rt::{TokioExecutor, TokioTimer};
+use reqwest::Body;
 use reqwest::header::HeaderMap;
-use reqwest::{Body, Request, Response, ResponseBuilderExt, Url};
 use rustls::ClientConfig;
 use tower_layer::Layer;
 
@@ -73,27 +75,20 @@ impl BoundedClient {
     }
 
     /// Resolves when the head of the answer is there.
-    pub(super) async fn send(&self, mut request: Request) -> Result<Response, TransportError> {
+    pub(super) async fn send(
+        &self,
+        mut request: Request<Body>,
+    ) -> Result<Response<Incoming>, TransportError> {
         for (name, value) in &self.headers {
             // A request's own headers hold.
             request.headers_mut().entry(name).or_insert_with(|| value.clone());
         }
-        let url = request.url().clone();
-        let request = hyper::Request::try_from(request)?;
         let answered = match &self.transport {
             Transport::Plaintext(client) => client.request(request).await,
             Transport::Tls(client) => client.request(request).await,
         };
-        Ok(response(answered?.map(Body::wrap), url))
+        Ok(answered?)
     }
-}
-
-/// `reqwest` takes the URL of an answer from what its own builder leaves with it. Without one it would parse another in its place.
-fn response(mut answered: hyper::Response<Body>, url: Url) -> Response {
-    if let Some(extensions) = hyper::Response::builder().url(url).extensions_mut() {
-        answered.extensions_mut().extend(std::mem::take(extensions));
-    }
-    Response::from(answered)
 }
 
 fn client_builder(settings: &BoundedSettings) -> legacy::Builder {
@@ -131,6 +126,7 @@ mod tests {
     use super::super::refusal;
     use super::super::settings::Settings;
     use super::super::transport_error::TransportErrorKind;
+    use super::super::upstream_url::{UpstreamUrl, UpstreamUrls};
     use super::*;
 
     /// How much is read of an endless answer before its reader stops.
@@ -180,7 +176,7 @@ mod tests {
     async fn stream_without_end(socket: impl AsyncRead + AsyncWrite + Unpin, reader: &HasRead) -> usize {
         let mut connection = h2::server::handshake(socket).await.unwrap();
         let (_, mut respond) = connection.accept().await.unwrap().unwrap();
-        let mut stream = respond.send_response(hyper::Response::new(()), false).unwrap();
+        let mut stream = respond.send_response(Response::new(()), false).unwrap();
         let sending = async {
             let mut sent = 0;
             stream.reserve_capacity(READ_SIZE);
@@ -207,7 +203,7 @@ mod tests {
         upstream: impl Future<Output = usize>,
     ) -> usize {
         let reading = async {
-            let mut response = client.get(url.parse().unwrap()).await.unwrap();
+            let mut response = client.get(&address_of(url)).await.unwrap();
             let mut read = 0;
             while read < READ {
                 read += response.chunk().await.unwrap().unwrap().len();
@@ -249,6 +245,10 @@ mod tests {
         let settings = BoundedSettings { connect: Duration::from_secs(5), idle: None, tls: Some(config) };
         let client = BoundedClient::new(settings, HeaderMap::new(), &ConnectTracker::new(true));
         HttpClient::Bounded(Arc::new(client))
+    }
+
+    fn address_of(url: &str) -> Arc<UpstreamUrl> {
+        UpstreamUrls::new(url.parse().unwrap()).below("").unwrap()
     }
 
     fn stream_client(url: &str) -> HttpClient {
@@ -295,7 +295,7 @@ mod tests {
     }
 
     async fn check_unreachable(url: &str, kind: TransportErrorKind) {
-        let error = stream_client(url).get(url.parse().unwrap()).await.unwrap_err();
+        let error = stream_client(url).get(&address_of(url)).await.unwrap_err();
         assert_eq!(error.kind, kind, "{error:?}");
     }
 
@@ -318,7 +318,8 @@ mod tests {
             assert!(acceptor.accept(socket).await.is_err());
         };
         let url = format!("https://{address}/v1");
-        let ((), answered) = tokio::join!(upstream, client.get(url.parse().unwrap()));
+        let url = address_of(&url);
+        let ((), answered) = tokio::join!(upstream, client.get(&url));
         let failure = refusal::of_transport(&answered.unwrap_err());
         assert!(failure.unsent && failure.to_string().contains("certificate"), "{failure}");
     }
@@ -327,7 +328,8 @@ mod tests {
     async fn an_upstream_that_does_not_begin_tls_is_given_up_in_time() {
         let (listener, address) = listen();
         let client = over_tls(trusting(RootCertStore::empty()));
-        let error = client.get(format!("https://{address}/v1").parse().unwrap()).await.unwrap_err();
+        let url = UpstreamUrls::new(format!("https://{address}/v1").parse().unwrap()).below("").unwrap();
+        let error = client.get(&url).await.unwrap_err();
         assert_eq!(error.kind, TransportErrorKind::ConnectTimeout, "{error:?}");
         drop(listener);
     }

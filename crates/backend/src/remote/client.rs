@@ -7,7 +7,6 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use h2::Reason;
-use reqwest::{Response, Url};
 use serde_json::Value;
 use tokio::time::Instant;
 
@@ -24,6 +23,8 @@ use super::settings::{Settings, SettingsError};
 use super::silence_policy::SilencePolicy;
 use super::timeouts::UpstreamTimeouts;
 use super::transport_error::TransportError;
+use super::upstream_response::UpstreamResponse;
+use super::upstream_url::UpstreamUrls;
 use super::{UpstreamRequest, prompt_cache, rate_limits, refusal};
 
 /// What a token of an answer takes that comes in one piece, before its upstream is taken to have stalled.
@@ -37,7 +38,7 @@ pub(super) struct UpstreamClient {
     resent: Arc<AtomicU64>,
     /// Answers that reported an exhausted rate limit and were not counted yet.
     exhausted_rate_limits: Arc<AtomicU64>,
-    base_url: Url,
+    urls: UpstreamUrls,
     settings: Settings,
 }
 
@@ -52,7 +53,7 @@ impl UpstreamClient {
             pool: connections.pool(&base, &settings)?,
             resent: Arc::default(),
             exhausted_rate_limits: Arc::default(),
-            base_url: base,
+            urls: UpstreamUrls::new(base),
             settings,
         })
     }
@@ -135,7 +136,7 @@ impl UpstreamClient {
     /// Reads an answer in one piece to its end: only then it is known whether it is one.
     async fn read_whole(
         &self,
-        mut response: Response,
+        mut response: UpstreamResponse,
         timeouts: UpstreamTimeouts,
     ) -> Result<UpstreamEventStream, Failure> {
         let body = self.read_answer(&mut response, timeouts).await?;
@@ -145,7 +146,7 @@ impl UpstreamClient {
     /// The body of a success, unless that is an error.
     async fn read_answer(
         &self,
-        response: &mut Response,
+        response: &mut UpstreamResponse,
         timeouts: UpstreamTimeouts,
     ) -> Result<Vec<u8>, Failure> {
         let body = read_body(response, self.settings.limits.event, timeouts).await?;
@@ -180,7 +181,8 @@ impl UpstreamClient {
             idle: self.settings.idle,
             deadline: Instant::now() + self.settings.first_byte,
         };
-        let response = timeouts.wait(self.pool.whole.get(self.url(path)), "did not answer").await?;
+        let url = self.urls.below(path).map_err(|error| transport_failure(&error))?;
+        let response = timeouts.wait(self.pool.whole.get(&url), "did not answer").await?;
         let mut response = response.map_err(|error| transport_failure(&error))?;
         if !response.status().is_success() {
             return Err(self.refusal_failure(response, timeouts.deadline).await);
@@ -196,7 +198,7 @@ impl UpstreamClient {
         sent: UpstreamRequest,
         accept: &'static str,
         first_byte: UpstreamTimeouts,
-    ) -> Result<Response, Failure> {
+    ) -> Result<UpstreamResponse, Failure> {
         let UpstreamRequest { path, body, headers } = sent;
         let about = text_bytes(&body);
         let body = write_json(body, about)
@@ -204,14 +206,14 @@ impl UpstreamClient {
             .map_err(|_| Failure::new(Fault::Backend, "the request cannot be written as JSON").unsent())?;
         let body = Bytes::from(body);
         let sending = self.pool.connect_tracker.start_send();
-        let url = self.url(&path);
-        let asked = http.post(url.clone(), accept, &headers, body.clone());
+        let url = self.urls.below(&path).map_err(|error| transport_failure(&error).unsent())?;
+        let asked = http.post(&url, accept, &headers, body.clone());
         let mut answered = first_byte.wait(asked, "did not answer").await?;
         let is_to_be_resent =
             |error| is_left_out(error) || (self.settings.sent_too && sending.was_lost(error));
         if answered.as_ref().is_err_and(is_to_be_resent) {
             self.resent.fetch_add(1, Ordering::Relaxed);
-            let asked = self.pool.fresh.post(url, accept, &headers, body);
+            let asked = self.pool.fresh.post(&url, accept, &headers, body);
             answered = first_byte.wait(asked, "did not answer").await?;
         }
         let response = answered.map_err(|error| transport_failure(&error))?;
@@ -225,16 +227,7 @@ impl UpstreamClient {
         Err(self.refusal_failure(response, first_byte.deadline).await)
     }
 
-    /// What lies below the base URL, with a query of its own where it names one.
-    fn url(&self, path: &str) -> Url {
-        let (path, query) = path.split_once('?').map_or((path, None), |(path, query)| (path, Some(query)));
-        let mut url = self.base_url.clone();
-        url.set_path(&format!("{}/{path}", self.base_url.path().trim_end_matches('/')));
-        url.set_query(query);
-        url
-    }
-
-    async fn refusal_failure(&self, mut response: Response, deadline: Instant) -> Failure {
+    async fn refusal_failure(&self, mut response: UpstreamResponse, deadline: Instant) -> Failure {
         let (status, headers) = (response.status(), response.headers().clone());
         let timeouts = UpstreamTimeouts { idle: self.settings.idle.min(Duration::from_secs(5)), deadline };
         // A refusal without a readable body is still a refusal.
@@ -264,7 +257,7 @@ fn h2_error(error: &TransportError) -> Option<&h2::Error> {
 }
 
 async fn read_body(
-    response: &mut Response,
+    response: &mut UpstreamResponse,
     most: usize,
     timeouts: UpstreamTimeouts,
 ) -> Result<Vec<u8>, Failure> {

@@ -4,7 +4,6 @@ use std::collections::VecDeque;
 use std::time::Duration;
 
 use bytes::Bytes;
-use reqwest::Response;
 
 use crate::{Failure, Fault};
 use stint_types::units::Tokens;
@@ -14,6 +13,7 @@ use super::secret::Secret;
 use super::settings::Settings;
 use super::sse::{SseData, SseScanner};
 use super::timeouts::UpstreamTimeouts;
+use super::upstream_response::UpstreamResponse;
 
 /// How long the end of a stream may lag behind its last event: in tests longer, since a busy machine has no say in what they show.
 const RELEASE_WAIT: Duration = Duration::from_millis(if cfg!(test) { 5_000 } else { 20 });
@@ -36,7 +36,7 @@ enum AnswerFraming {
 /// An event stream that an upstream has begun, or an answer in one piece as a stream of one event. Dropping it closes the connection.
 #[derive(Debug)]
 pub(super) struct UpstreamEventStream {
-    response: Response,
+    response: UpstreamResponse,
     /// What came and is not scanned yet.
     chunk: Bytes,
     framing: AnswerFraming,
@@ -54,7 +54,7 @@ pub(super) struct UpstreamEventStream {
 impl UpstreamEventStream {
     /// The stream that this response begins; `timeouts` hold until the answer begins.
     pub(super) fn new(
-        response: Response,
+        response: UpstreamResponse,
         settings: &Settings,
         timeouts: UpstreamTimeouts,
     ) -> UpstreamEventStream {
@@ -73,7 +73,7 @@ impl UpstreamEventStream {
 
     /// The answer in one piece that was this response's body.
     pub(super) fn new_whole(
-        response: Response,
+        response: UpstreamResponse,
         body: Vec<u8>,
         settings: &Settings,
         timeouts: UpstreamTimeouts,

@@ -3,11 +3,14 @@
 use std::sync::Arc;
 
 use bytes::Bytes;
+use hyper::Request;
 use reqwest::header::{ACCEPT, CONTENT_TYPE, HeaderValue};
-use reqwest::{Body, Client, Method, Request, Response, Url};
+use reqwest::{Body, Client, Method};
 
 use super::bounded_client::BoundedClient;
 use super::transport_error::TransportError;
+use super::upstream_response::UpstreamResponse;
+use super::upstream_url::UpstreamUrl;
 
 /// A client, with its connections. Clones share them.
 #[derive(Debug, Clone)]
@@ -22,36 +25,47 @@ impl HttpClient {
     /// Sends a JSON body, with these headers in place of what is usually sent under their names; resolves when the head of the answer is there.
     pub(super) async fn post(
         &self,
-        url: Url,
+        url: &UpstreamUrl,
         accept: &'static str,
         headers: &[(&'static str, String)],
         body: Bytes,
-    ) -> Result<Response, TransportError> {
-        let mut request = request(Method::POST, url, accept);
+    ) -> Result<UpstreamResponse, TransportError> {
+        let mut request = request(Method::POST, url, accept, Body::from(body));
         for (name, value) in headers {
             let value = HeaderValue::from_str(value).map_err(TransportError::broken)?;
             request.headers_mut().insert(*name, value);
         }
         request.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
-        *request.body_mut() = Some(Body::from(body));
-        self.send(request).await
+        self.send(request, url).await
     }
 
     /// Asks for a JSON value; resolves when the head of the answer is there.
-    pub(super) async fn get(&self, url: Url) -> Result<Response, TransportError> {
-        self.send(request(Method::GET, url, "application/json")).await
+    pub(super) async fn get(&self, url: &UpstreamUrl) -> Result<UpstreamResponse, TransportError> {
+        self.send(request(Method::GET, url, "application/json", Body::default()), url).await
     }
 
-    async fn send(&self, request: Request) -> Result<Response, TransportError> {
+    async fn send(
+        &self,
+        request: Request<Body>,
+        url: &UpstreamUrl,
+    ) -> Result<UpstreamResponse, TransportError> {
         match self {
-            HttpClient::General(client) => Ok(client.execute(request).await?),
-            HttpClient::Bounded(client) => client.send(request).await,
+            HttpClient::General(client) => {
+                let (head, body) = request.into_parts();
+                let mut request = reqwest::Request::new(head.method, url.url.clone());
+                *request.headers_mut() = head.headers;
+                *request.body_mut() = Some(body);
+                Ok(UpstreamResponse::General(client.execute(request).await?))
+            }
+            HttpClient::Bounded(client) => client.send(request).await.map(UpstreamResponse::Bounded),
         }
     }
 }
 
-fn request(method: Method, url: Url, accept: &'static str) -> Request {
-    let mut request = Request::new(method, url);
+fn request(method: Method, url: &UpstreamUrl, accept: &'static str, body: Body) -> Request<Body> {
+    let mut request = Request::new(body);
+    *request.method_mut() = method;
+    *request.uri_mut() = url.uri.clone();
     request.headers_mut().insert(ACCEPT, HeaderValue::from_static(accept));
     request
 }

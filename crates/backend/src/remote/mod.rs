@@ -46,6 +46,8 @@ mod transport_error;
 mod uncounted;
 #[cfg(test)]
 mod upstream;
+mod upstream_response;
+mod upstream_url;
 pub mod vllm;
 mod wire;
 

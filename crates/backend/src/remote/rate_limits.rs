@@ -36,8 +36,9 @@ const REMAINING: [&str; 7] = [
 
 /// True if nothing is left of a rate limit: the next request is likely to be refused.
 pub(super) fn is_rate_limit_exhausted(headers: &HeaderMap) -> bool {
-    let left = |name: &&str| headers.get(*name)?.to_str().ok()?.trim().parse::<f64>().ok();
-    REMAINING.iter().filter_map(left).any(|left| left <= 0.0)
+    let known = headers.iter().filter(|(name, _)| REMAINING.contains(&name.as_str()));
+    let mut left = known.filter_map(|(_, value)| value.to_str().ok()?.trim().parse::<f64>().ok());
+    left.any(|left| left <= 0.0)
 }
 
 #[cfg(test)]

@@ -1,5 +1,7 @@
+use std::sync::Arc;
+
 use stint_sessions::history::conformance::story;
-use stint_sessions::history::{DecisionLogLine, RequestRecord};
+use stint_sessions::history::{DecisionLogLine, RequestRecord, WritableRecord};
 use stint_types::catalog::{Route, Verdict, VerdictSource};
 use stint_types::units::{Chance, Money, RequestId, SeededRng, Timestamp};
 
@@ -35,7 +37,9 @@ fn log(count: u32, second: f64, seed: u64) -> Vec<LoggedRequest> {
             .verdicts
             .iter()
             .for_each(|verdict| gathered.push(DecisionLogLine::from_verdict(verdict.clone())));
-        gathered.push(DecisionLogLine::from_record(&story));
+        let mut line = Vec::new();
+        WritableRecord::new(Arc::new(story)).write_log_line(&mut line);
+        gathered.push(serde_json::from_slice(&line).unwrap());
     }
     gathered.finish()
 }

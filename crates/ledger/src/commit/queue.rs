@@ -32,16 +32,36 @@ pub(crate) enum OnFailure {
 /// Entries that belong together.
 #[derive(Debug)]
 pub(crate) struct JournalJob {
-    pub(crate) entries: Vec<JournalEntry>,
+    /// Empty while they are committed.
+    entries: Vec<JournalEntry>,
+    count: usize,
     on_failure: OnFailure,
     answer: oneshot::Sender<Result<(), JournalError>>,
 }
 
 /// What one commit takes, and where to.
 pub(crate) struct JournalBatch {
-    pub(crate) jobs: Vec<JournalJob>,
+    jobs: Vec<JournalJob>,
     pub(crate) journal: Arc<dyn Journal>,
     journal_epoch: u64,
+}
+
+impl JournalBatch {
+    /// Takes out the entries of all its jobs, in their order.
+    pub(crate) fn take_entries(&mut self) -> Vec<JournalEntry> {
+        let mut jobs = self.jobs.iter_mut();
+        let mut all = jobs.next().map(|first| std::mem::take(&mut first.entries)).unwrap_or_default();
+        jobs.for_each(|job| all.append(&mut job.entries));
+        all
+    }
+
+    /// Gives them back, where they are not committed.
+    pub(crate) fn put_back(&mut self, entries: Vec<JournalEntry>) {
+        let mut entries = entries.into_iter();
+        for job in &mut self.jobs {
+            job.entries.extend(entries.by_ref().take(job.count));
+        }
+    }
 }
 
 /// After so many turns of the runtime in which nobody pushed anything, a commit begins.
@@ -125,7 +145,7 @@ impl JournalQueue {
             }
         }
         state.stats.pending += usize::from(on_failure == OnFailure::Retry);
-        state.jobs.push_back(JournalJob { entries, on_failure, answer });
+        state.jobs.push_back(JournalJob { count: entries.len(), entries, on_failure, answer });
         drop(state);
         self.arrived.notify_one();
         receiver

@@ -29,9 +29,8 @@ impl LedgerWriter {
     /// Runs until everything is written and nothing can come any more.
     pub(crate) async fn run(self, tasks: Tasks) {
         let mut wait = self.settings.retry_min;
-        while let Some(batch) = self.queue.next(&tasks).await {
-            let entries: Vec<JournalEntry> =
-                batch.jobs.iter().flat_map(|job| job.entries.iter().cloned()).collect();
+        while let Some(mut batch) = self.queue.next(&tasks).await {
+            let entries = batch.take_entries();
             let began = Instant::now();
             match append(&*batch.journal, &entries).await {
                 Ok(()) => {
@@ -45,6 +44,7 @@ impl LedgerWriter {
                 }
                 Err(error) => {
                     self.failed(&error);
+                    batch.put_back(entries);
                     self.queue.failed(batch, &error);
                     sleep(wait).await;
                     wait = self.settings.retry_max.min(wait * 2);

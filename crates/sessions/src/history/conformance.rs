@@ -12,7 +12,7 @@ use stint_types::catalog::{
 use stint_types::tenant::KeyId;
 use stint_types::units::{AccountId, Chance, Difficulty, Money, RequestId, Timestamp, Tokens};
 
-use super::{HistoryStore, ReplicaId, ReplicaState, RequestRecord};
+use super::{HistoryStore, ReplicaId, ReplicaState, RequestRecord, WritableRecord};
 
 const EVER: Timestamp = Timestamp(0);
 
@@ -132,6 +132,10 @@ pub fn verdict(story: &RequestRecord, source: VerdictSource, success: f64) -> Ve
     Verdict { id: story.decision.id, source, at, success: Chance::new(success), weight: 0.5 }
 }
 
+fn writable(story: &RequestRecord) -> Arc<WritableRecord> {
+    WritableRecord::new(Arc::new(story.clone()))
+}
+
 async fn check(store: &dyn HistoryStore, story: &RequestRecord) {
     let found = store.find(story.decision.id, EVER).await.unwrap();
     assert_eq!(found.as_ref(), Some(story));
@@ -143,7 +147,7 @@ async fn a_story_comes_back_as_it_was(store: &dyn HistoryStore) {
     judged.set_verdict(verdict(&judged, VerdictSource::Ending, 0.0));
     judged.set_verdict(verdict(&judged, VerdictSource::Form, 1.0));
     judged.outcome.error = Some("upstream".into());
-    store.insert(&[Arc::new(plain.clone()), Arc::new(judged.clone())]).await.unwrap();
+    store.insert(&[writable(&plain), writable(&judged)]).await.unwrap();
     check(store, &plain).await;
     check(store, &judged).await;
     assert_eq!(store.find(RequestId::new(), EVER).await.unwrap(), None);
@@ -152,17 +156,17 @@ async fn a_story_comes_back_as_it_was(store: &dyn HistoryStore) {
 async fn keeping_a_story_again_changes_nothing(store: &dyn HistoryStore) {
     let mut first = story(1_000);
     first.set_verdict(verdict(&first, VerdictSource::Ending, 0.0));
-    store.insert(&[Arc::new(first.clone())]).await.unwrap();
+    store.insert(&[writable(&first)]).await.unwrap();
     let later = verdict(&first, VerdictSource::Ending, 1.0);
     store.set_verdict(&later).await.unwrap();
-    store.insert(&[Arc::new(first.clone())]).await.unwrap();
+    store.insert(&[writable(&first)]).await.unwrap();
     first.set_verdict(later);
     check(store, &first).await;
 }
 
 async fn a_verdict_replaces_the_one_of_its_source(store: &dyn HistoryStore) {
     let mut known = story(1_000);
-    store.insert(&[Arc::new(known.clone())]).await.unwrap();
+    store.insert(&[writable(&known)]).await.unwrap();
     let (wrong, right) =
         (verdict(&known, VerdictSource::Feedback, 0.0), verdict(&known, VerdictSource::Feedback, 1.0));
     let other = verdict(&known, VerdictSource::Verifier, 0.5);
@@ -179,38 +183,38 @@ async fn a_verdict_may_come_before_its_story(store: &dyn HistoryStore) {
     let early = verdict(&late, VerdictSource::Feedback, 1.0);
     assert_eq!(store.set_verdict(&early).await.unwrap(), None);
     assert_eq!(store.find(late.decision.id, EVER).await.unwrap(), None);
-    store.insert(&[Arc::new(late.clone())]).await.unwrap();
+    store.insert(&[writable(&late)]).await.unwrap();
     late.set_verdict(early);
     check(store, &late).await;
 }
 
 async fn what_is_too_old_counts_no_more(store: &dyn HistoryStore) {
     let old = story(5_000);
-    store.insert(&[Arc::new(old.clone())]).await.unwrap();
+    store.insert(&[writable(&old)]).await.unwrap();
     assert_eq!(store.find(old.decision.id, Timestamp(5_001)).await.unwrap(), None);
     assert!(store.find(old.decision.id, Timestamp(5_000)).await.unwrap().is_some());
 }
 
 async fn the_oldest_are_purged_first_with_what_was_said_of_them(store: &dyn HistoryStore) {
     assert!(store.purge(Timestamp(10_000), 100).await.unwrap() > 0, "what the tests above kept");
-    let stories = [50, 70, 60, 90].map(|at| Arc::new(story(at)));
+    let stories = [50, 70, 60, 90].map(|at| writable(&story(at)));
     store.insert(&stories).await.unwrap();
-    store.set_verdict(&verdict(&stories[0], VerdictSource::Feedback, 1.0)).await.unwrap();
+    store.set_verdict(&verdict(stories[0].record(), VerdictSource::Feedback, 1.0)).await.unwrap();
     assert_eq!(store.purge(Timestamp(90), 2).await.unwrap(), 2);
     let mut there = Vec::new();
     for story in &stories {
-        there.push(store.find(story.decision.id, EVER).await.unwrap().is_some());
+        there.push(store.find(story.record().decision.id, EVER).await.unwrap().is_some());
     }
     assert_eq!(there, [false, true, false, true]);
     store.insert(&stories[..1]).await.unwrap();
-    check(store, &stories[0]).await;
+    check(store, stories[0].record()).await;
     assert_eq!(store.purge(Timestamp(91), 10).await.unwrap(), 3);
     assert_eq!(store.purge(Timestamp(91), 10).await.unwrap(), 0);
 }
 
 async fn what_is_beyond_the_latest_can_be_purged(store: &dyn HistoryStore) {
     assert_eq!(store.retention_cutoff(0).await.unwrap(), None, "nothing is left of the tests above");
-    let stories = [40, 30, 20, 30, 10].map(|at| Arc::new(story(at)));
+    let stories = [40, 30, 20, 30, 10].map(|at| writable(&story(at)));
     store.insert(&stories).await.unwrap();
     let mut beyond = Vec::new();
     for most in 0..=5 {

@@ -4,8 +4,6 @@ use serde::{Deserialize, Serialize};
 
 use stint_types::catalog::{Decision, DecisionOutcome, Verdict};
 
-use super::RequestRecord;
-
 /// The form of lines that this version writes. A new member does not change it; one that means something else does.
 pub const VERSION: u32 = 1;
 
@@ -32,15 +30,6 @@ pub enum DecisionLogLine {
 }
 
 impl DecisionLogLine {
-    /// The line of a story; its verdicts have lines of their own.
-    pub fn from_record(story: &RequestRecord) -> DecisionLogLine {
-        let mut decision = Decision { why: String::new(), episode: None, ..story.decision.clone() };
-        // Of a prompt nothing stands in the log, not even the places of its words.
-        decision.context.words.clear();
-        let (decision, outcome) = (Box::new(decision), Box::new(story.outcome.clone()));
-        DecisionLogLine::Decision { version: VERSION, decision, outcome }
-    }
-
     /// The line of a verdict.
     pub fn from_verdict(verdict: Verdict) -> DecisionLogLine {
         DecisionLogLine::Verdict { version: VERSION, verdict }
@@ -49,7 +38,10 @@ impl DecisionLogLine {
 
 #[cfg(test)]
 mod tests {
+    use std::sync::Arc;
+
     use super::*;
+    use crate::history::WritableRecord;
     use crate::history::conformance::story;
 
     #[test]
@@ -57,7 +49,9 @@ mod tests {
         let mut story = story(1_000);
         story.decision.context.words = vec![17, 4001];
         story.decision.why = "limited by what key money day of user bob has left".into();
-        let text = serde_json::to_string(&DecisionLogLine::from_record(&story)).unwrap();
+        let mut line = Vec::new();
+        WritableRecord::new(Arc::new(story.clone())).write_log_line(&mut line);
+        let text = String::from_utf8(line).unwrap();
         assert!(!text.contains("bob") && !text.contains("acme"), "{text}");
         assert!(text.contains("traits") && !text.contains("4001"), "{text}");
         let DecisionLogLine::Decision { version: VERSION, decision, outcome } =

@@ -6,7 +6,9 @@ use std::time::{Duration, Instant};
 
 use tokio::sync::{mpsc, oneshot};
 
-use super::{DecisionLogFile, DecisionLogLine, DecisionLogSettings};
+use stint_types::catalog::Verdict;
+
+use super::{DecisionLogFile, DecisionLogLine, DecisionLogSettings, WritableRecord};
 
 /// Lines that may wait for the disk.
 const LINES_MAX: usize = 4096;
@@ -18,9 +20,18 @@ const COMPLAIN_EVERY: Duration = Duration::from_secs(60);
 /// Is called with the number of lines that were lost.
 pub type LogLossObserver = Arc<dyn Fn(u64) + Send + Sync>;
 
+/// What becomes a line of the log.
+#[derive(Debug)]
+pub enum DecisionLogEntry {
+    /// The record of a request.
+    Record(Arc<WritableRecord>),
+    /// A verdict on an answer.
+    Verdict(Verdict),
+}
+
 /// The way to the log.
 pub struct DecisionLogWriter {
-    lines: mpsc::Sender<DecisionLogLine>,
+    lines: mpsc::Sender<DecisionLogEntry>,
     ended: oneshot::Receiver<()>,
     on_loss: LogLossObserver,
 }
@@ -43,8 +54,8 @@ impl DecisionLogWriter {
     }
 
     /// Gives it a line to write.
-    pub fn write(&self, line: DecisionLogLine) {
-        if self.lines.try_send(line).is_err() {
+    pub fn write(&self, entry: DecisionLogEntry) {
+        if self.lines.try_send(entry).is_err() {
             (self.on_loss)(1);
         }
     }
@@ -64,16 +75,17 @@ struct Batch {
 }
 
 impl Batch {
-    fn push(&mut self, line: &DecisionLogLine) {
-        // Every line is made of numbers, words and lists of them: it can be written as JSON.
-        let begun = self.text.len();
-        match serde_json::to_writer(&mut self.text, line) {
-            Ok(()) => {
+    fn push(&mut self, entry: DecisionLogEntry) {
+        match entry {
+            DecisionLogEntry::Record(record) => record.write_log_line(&mut self.text),
+            DecisionLogEntry::Verdict(verdict) => {
+                // It is made of numbers and words: it can be written as JSON.
+                let line = serde_json::to_vec(&DecisionLogLine::from_verdict(verdict)).unwrap_or_default();
+                self.text.extend_from_slice(&line);
                 self.text.push(b'\n');
-                self.lines += 1;
             }
-            Err(_) => self.text.truncate(begun),
         }
+        self.lines += 1;
     }
 
     fn clear(&mut self) {
@@ -91,14 +103,14 @@ struct DecisionLogWorker {
 }
 
 impl DecisionLogWorker {
-    fn write(mut self, mut arrived: mpsc::Receiver<DecisionLogLine>) {
+    fn write(mut self, mut arrived: mpsc::Receiver<DecisionLogEntry>) {
         let mut batch = Batch::default();
         while let Some(line) = arrived.blocking_recv() {
-            batch.push(&line);
+            batch.push(line);
             while batch.text.len() < BATCH_BYTES
                 && let Ok(line) = arrived.try_recv()
             {
-                batch.push(&line);
+                batch.push(line);
             }
             self.append(&batch);
             batch.clear();

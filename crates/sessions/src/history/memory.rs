@@ -10,7 +10,7 @@ use stint_types::catalog::Verdict;
 use stint_types::units::{RequestId, Timestamp};
 
 use super::record::set_verdict;
-use super::{HistoryStore, HistoryStoreError, ReplicaId, ReplicaState, RequestRecord};
+use super::{HistoryStore, HistoryStoreError, ReplicaId, ReplicaState, RequestRecord, WritableRecord};
 
 /// So many stories are kept, whatever else is allowed: each takes a few kilobytes.
 const STORIES_MAX: usize = 20_000;
@@ -92,11 +92,11 @@ impl HistoryTables {
 impl HistoryStore for MemoryHistoryStore {
     fn insert<'a>(
         &'a self,
-        stories: &'a [Arc<RequestRecord>],
+        stories: &'a [Arc<WritableRecord>],
     ) -> BoxFuture<'a, Result<(), HistoryStoreError>> {
         async move {
             let mut kept = self.tables();
-            stories.iter().for_each(|story| kept.insert(story));
+            stories.iter().for_each(|story| kept.insert(story.record()));
             Ok(())
         }
         .boxed()

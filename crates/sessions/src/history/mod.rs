@@ -12,10 +12,12 @@ mod log_writer;
 mod memory;
 mod record;
 mod store;
+mod writable_record;
 
 pub use log_file::{DecisionLogFile, DecisionLogSettings};
 pub use log_line::{DecisionLogLine, VERSION};
-pub use log_writer::{DecisionLogWriter, LogLossObserver};
+pub use log_writer::{DecisionLogEntry, DecisionLogWriter, LogLossObserver};
 pub use memory::MemoryHistoryStore;
 pub use record::RequestRecord;
 pub use store::{HistoryStore, HistoryStoreError, ReplicaId, ReplicaState};
+pub use writable_record::{WritableRecord, read_stored_decision};

@@ -8,7 +8,7 @@ use futures_util::future::BoxFuture;
 use stint_types::catalog::Verdict;
 use stint_types::units::{RequestId, Timestamp};
 
-use super::RequestRecord;
+use super::{RequestRecord, WritableRecord};
 
 /// One process that learns, from its start to its end.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -56,7 +56,7 @@ pub trait HistoryStore: Send + Sync {
     /// Keeps stories with their verdicts, all or none. Keeping one again changes nothing.
     fn insert<'a>(
         &'a self,
-        stories: &'a [Arc<RequestRecord>],
+        stories: &'a [Arc<WritableRecord>],
     ) -> BoxFuture<'a, Result<(), HistoryStoreError>>;
 
     /// The story of a request that was decided at `since` or later.

@@ -46,8 +46,8 @@ impl Statement {
         values: Vec<SqlValue>,
         after: impl Into<SqlText>,
     ) -> Statement {
-        let mut sql = before.into();
-        sql.reserve(7 * values.len());
+        let (mut sql, after) = (before.into(), after.into());
+        sql.reserve(7 * values.len() + after.len());
         for place in 0..values.len() {
             let is_first = place % columns == 0;
             // `SQLite` looks up each name among all names before it, so there the parameters of long lists have none.
@@ -65,15 +65,17 @@ impl Statement {
             }
         }
         sql.push(&")");
-        sql.push(&after.into());
+        sql.push(&after);
         let is_kept = values.len() <= KEPT_VALUES_MAX;
         Statement { sql, values, is_kept }
     }
 
     /// Several statements as one, each of which ends before the next begins. For `SQLite` alone, and of parameters without names:
     /// those of one statement follow those of the one before it.
-    pub(crate) fn together(statements: impl IntoIterator<Item = Statement>) -> Statement {
+    pub(crate) fn together(statements: Vec<Statement>) -> Statement {
         let mut all = Statement { sql: SqlText::default(), values: Vec::new(), is_kept: true };
+        all.sql.reserve(statements.iter().map(|statement| statement.sql.len() + 2).sum());
+        all.values.reserve_exact(statements.iter().map(|statement| statement.values.len()).sum());
         for (place, mut statement) in statements.into_iter().enumerate() {
             if place > 0 {
                 all.sql.push(&"; ");

@@ -77,9 +77,21 @@ impl SqlText {
         text
     }
 
+    /// Its bytes.
+    pub(crate) fn len(&self) -> usize {
+        self.0.len()
+    }
+
     /// Makes room for so many bytes more.
     pub(crate) fn reserve(&mut self, bytes: usize) {
-        self.0.to_mut().reserve(bytes);
+        match &mut self.0 {
+            Cow::Borrowed(text) => {
+                let mut own = String::with_capacity(text.len() + bytes);
+                own.push_str(text);
+                self.0 = Cow::Owned(own);
+            }
+            Cow::Owned(text) => text.reserve(bytes),
+        }
     }
 
     /// Adds a part at the end.

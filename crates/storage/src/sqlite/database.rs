@@ -91,7 +91,7 @@ impl Sqlite {
     /// costs more than most statements do. One whose future is dropped is whole or not there.
     pub(super) async fn write_together(&self, statements: Vec<Statement>) -> Result<(), sqlx::Error> {
         let (begin, commit) = (Statement::new("BEGIN IMMEDIATE"), Statement::new("COMMIT"));
-        let all = Statement::together(once(begin).chain(statements).chain(once(commit)));
+        let all = Statement::together(once(begin).chain(statements).chain(once(commit)).collect());
         let mut writer = self.lock_writer().await?;
         // Who leaves in the middle of it does not know how it ends, and the next has a connection of its own.
         self.is_writer_broken.store(true, Ordering::Relaxed);

@@ -38,6 +38,13 @@ pub(crate) static UNRESOLVED: LazyLock<SqlText> = LazyLock::new(|| {
     )
 });
 
+/// How the statements that insert rows begin.
+static INTO_RESERVATIONS: LazyLock<SqlText> = LazyLock::new(|| into(&RESERVATIONS));
+static INTO_EXTENSIONS: LazyLock<SqlText> = LazyLock::new(|| into(&EXTENSIONS));
+static INTO_METERINGS: LazyLock<SqlText> = LazyLock::new(|| into(&METERINGS));
+static INTO_RESOLUTION_PARTS: LazyLock<SqlText> = LazyLock::new(|| into(&RESOLUTION_PARTS));
+static INTO_RESOLUTIONS: LazyLock<SqlText> = LazyLock::new(|| into(&RESOLUTIONS));
+
 /// The journal in a `SQLite` file.
 ///
 /// A future of `append` should be left to end; one that is dropped is rolled back before the next begins.
@@ -55,11 +62,12 @@ impl SqliteJournal {
     async fn insert_all(&self, entries: &[JournalEntry]) -> Result<(), sqlx::Error> {
         let sorted = SortedEntries::of(entries);
         let mut statements = Vec::with_capacity(5);
-        insert(&RESERVATIONS, &sorted.dispatched, &mut statements);
-        insert(&EXTENSIONS, &sorted.extended, &mut statements);
-        insert(&METERINGS, &sorted.metered, &mut statements);
-        insert(&RESOLUTION_PARTS, &sorted.parts.iter().collect::<Vec<_>>(), &mut statements);
-        insert(&RESOLUTIONS, &sorted.resolved, &mut statements);
+        insert((&RESERVATIONS, &*INTO_RESERVATIONS), &sorted.dispatched, &mut statements);
+        insert((&EXTENSIONS, &*INTO_EXTENSIONS), &sorted.extended, &mut statements);
+        insert((&METERINGS, &*INTO_METERINGS), &sorted.metered, &mut statements);
+        let parts: Vec<_> = sorted.parts.iter().collect();
+        insert((&RESOLUTION_PARTS, &*INTO_RESOLUTION_PARTS), &parts, &mut statements);
+        insert((&RESOLUTIONS, &*INTO_RESOLUTIONS), &sorted.resolved, &mut statements);
         self.database.write_together(statements).await
     }
 
@@ -127,12 +135,17 @@ impl Journal for SqliteJournal {
     }
 }
 
-/// Adds the statements that insert the rows of these entries, where they are not there yet.
-fn insert<E>(table: &Table<E>, entries: &[&E], statements: &mut Vec<Statement>) {
-    statements.extend(entries.chunks(INSERT_MAX).map(|part| insertion(table, part)));
+fn into<E>(table: &Table<E>) -> SqlText {
+    let values = if table.is_for_unresolved { "SELECT new.* FROM (VALUES " } else { "VALUES " };
+    sql("INSERT INTO {} ({}) {}", &[&table.name, &table.column_names(), &values])
 }
 
-fn insertion<E>(table: &Table<E>, entries: &[&E]) -> Statement {
+/// Adds the statements that insert the rows of these entries, where they are not there yet.
+fn insert<E>((table, into): (&Table<E>, &'static SqlText), entries: &[&E], statements: &mut Vec<Statement>) {
+    statements.extend(entries.chunks(INSERT_MAX).map(|part| insertion((table, into), part)));
+}
+
+fn insertion<E>((table, into): (&Table<E>, &'static SqlText), entries: &[&E]) -> Statement {
     let mut values = Vec::with_capacity(entries.len() * table.columns.len());
     for entry in entries {
         values.extend(table.columns.iter().map(|column| match column.cell {
@@ -141,13 +154,10 @@ fn insertion<E>(table: &Table<E>, entries: &[&E]) -> Statement {
             Cell::Bytes(value) => SqlValue::Bytes(Some(value(entry))),
         }));
     }
-    let (mut before, mut after) =
-        (sql("INSERT INTO {} ({}) ", &[&table.name, &table.column_names()]), SqlText::default());
-    if table.is_for_unresolved {
-        before.push(&"SELECT new.* FROM (");
-        after.push(&") AS new WHERE NOT EXISTS (SELECT 1 FROM resolutions WHERE reservation = new.column1)");
-    }
-    before.push(&"VALUES ");
-    after.push(&" ON CONFLICT DO NOTHING");
-    Statement::with_rows(SqlDialect::Sqlite, before, table.columns.len(), values, after)
+    let after = if table.is_for_unresolved {
+        ") AS new WHERE NOT EXISTS (SELECT 1 FROM resolutions WHERE reservation = new.column1) ON CONFLICT DO NOTHING"
+    } else {
+        " ON CONFLICT DO NOTHING"
+    };
+    Statement::with_rows(SqlDialect::Sqlite, into, table.columns.len(), values, after)
 }

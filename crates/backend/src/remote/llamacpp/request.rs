@@ -104,7 +104,7 @@ fn common(call: &BackendCall, prompt: Value, limit: Option<Tokens>) -> Map<Strin
     ];
     let passed = PASSED.iter().map(|&name| (name, call.request.extra.get(name).cloned()));
     let present = optional.into_iter().chain(passed);
-    body.extend(present.filter_map(|(name, value)| Some((name.to_owned(), value?))));
+    body.extend(present.filter_map(|(name, value)| value.map(|value| (name.to_owned(), value))));
     body
 }
 

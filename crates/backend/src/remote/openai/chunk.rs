@@ -7,15 +7,15 @@ use serde_json::Value;
 
 use super::lenient_text::LenientText;
 use super::rare_value::RareValue;
+use super::reported_usage::{ReportedUsage, lenient};
 
 /// One event of a stream.
 #[derive(Debug, Deserialize)]
 pub(super) struct OpenAiChunk<'a> {
     #[serde(default, borrow)]
     pub(super) choices: Option<Vec<OpenAiChunkChoice<'a>>>,
-    /// Read leniently: a usage that makes no sense is no reason to lose the answer.
-    #[serde(default)]
-    pub(super) usage: RareValue,
+    #[serde(default, deserialize_with = "lenient")]
+    pub(super) usage: Option<ReportedUsage>,
     /// llama.cpp's own count.
     #[serde(default)]
     pub(super) timings: RareValue,
@@ -40,8 +40,8 @@ pub(super) struct OpenAiChunkChoice<'a> {
     #[serde(default)]
     token_ids: RareValue,
     /// Some have it here.
-    #[serde(default)]
-    pub(super) usage: RareValue,
+    #[serde(default, deserialize_with = "lenient")]
+    pub(super) usage: Option<ReportedUsage>,
     /// The chances of this chunk's tokens, where they were asked for. Read leniently.
     #[serde(default)]
     logprobs: RareValue,

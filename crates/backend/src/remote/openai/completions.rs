@@ -13,6 +13,7 @@ use crate::{BackendCall, Failure, Fault, GenerationEnd, Piece};
 use stint_types::chat::RawPrompt;
 use stint_types::units::Tokens;
 
+use super::reported_usage::{ReportedUsage, lenient};
 use super::usage::{StreamProgress, UsageReader};
 
 /// Members of the caller's that mean the same here.
@@ -36,7 +37,7 @@ pub(super) fn body(model: &str, call: &BackendCall, prompt: &RawPrompt, tokens: 
     ];
     let passed = PASSED.iter().map(|&name| (name, call.request.extra.get(name).cloned()));
     let present = optional.into_iter().chain(passed);
-    body.extend(present.filter_map(|(name, value)| Some((name.to_owned(), value?))));
+    body.extend(present.filter_map(|(name, value)| value.map(|value| (name.to_owned(), value))));
     Value::Object(body)
 }
 
@@ -51,8 +52,8 @@ pub(super) struct OpenAiCompletionReader {
 struct OpenAiCompletionChunk {
     #[serde(default)]
     choices: Vec<OpenAiCompletionChoice>,
-    #[serde(default)]
-    usage: Value,
+    #[serde(default, deserialize_with = "lenient")]
+    usage: Option<ReportedUsage>,
     #[serde(default)]
     error: Value,
 }
@@ -76,7 +77,7 @@ impl crate::remote::EventReader for OpenAiCompletionReader {
         }
         let chunk: OpenAiCompletionChunk = serde_json::from_slice(data)
             .map_err(|_| Failure::new(Fault::Backend, "the upstream sent an event that is no chunk"))?;
-        let usage = self.counter.read(&chunk.usage, &Value::Null, StreamProgress::default());
+        let usage = self.counter.read(chunk.usage, &Value::Null, StreamProgress::default());
         if !chunk.error.is_null() {
             pieces.extend(usage.map(Piece::Usage));
             return Err(refusal::of_event(&chunk.error));

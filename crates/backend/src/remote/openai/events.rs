@@ -17,7 +17,6 @@ use super::details::ReasoningDetails;
 use super::dialect::{ResumeMethod, ThoughtReplay};
 use super::implicit_thought::{AnswerOpening, ImplicitThought};
 use super::lenient_text::LenientText;
-use super::rare_value::RareValue;
 use super::streamed_calls::StreamedCalls;
 use super::usage::{StreamProgress, UsageReader};
 use super::{Settings, request};
@@ -53,6 +52,7 @@ pub(super) struct OpenAiChatReader {
 impl OpenAiChatReader {
     pub(super) fn new(
         settings: &Settings,
+        maker: ThoughtSigner,
         call: &BackendCall,
         opening: &ImplicitThought,
     ) -> OpenAiChatReader {
@@ -81,7 +81,7 @@ impl OpenAiChatReader {
             progress: StreamProgress::default(),
             calls: StreamedCalls::new(call),
             fingerprint: false,
-            maker: settings.maker(),
+            maker,
             details: keeps.then(ReasoningDetails::default),
             refuses: false,
             logprobs: call.request.logprobs.map(|_| Vec::new()),
@@ -245,10 +245,10 @@ impl crate::remote::EventReader for OpenAiChatReader {
             .map_err(|_| Failure::new(Fault::Backend, "the upstream sent an event that is no chunk"))?;
         self.note_fingerprint(&system_fingerprint, pieces);
         let mut new = std::mem::take(&mut self.new);
-        let mut inner = RareValue::default();
+        let mut inner = None;
         let mut read = if error.is_null() { Ok(()) } else { Err(refusal::of_event(&error)) };
         for mut choice in choices.into_iter().flatten().filter(|choice| choice.index == 0) {
-            inner = std::mem::take(&mut choice.usage);
+            inner = choice.usage;
             let entries = choice.take_logprobs();
             read = read.and(self.choice(choice, &mut new));
             self.place_logprobs(entries, &mut new);
@@ -256,8 +256,8 @@ impl crate::remote::EventReader for OpenAiChatReader {
         self.update_progress(new.iter());
         pieces.append(&mut new);
         self.new = new;
-        let usage = if usage.is_null() { inner } else { usage };
-        pieces.extend(self.counter.read(&usage, &timings, self.progress).map(Piece::Usage));
+        let usage = self.counter.read(usage.or(inner), &timings, self.progress);
+        pieces.extend(usage.map(Piece::Usage));
         read
     }
 

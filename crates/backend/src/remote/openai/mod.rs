@@ -16,6 +16,7 @@ mod implicit_thought;
 mod known_dialects;
 mod lenient_text;
 mod rare_value;
+mod reported_usage;
 mod request;
 mod settings;
 mod streamed_calls;
@@ -24,7 +25,7 @@ mod tests;
 mod usage;
 
 use crate::{BackendCall, Failure, Turns};
-use stint_types::chat::{CompletionKind, EmbeddingRequest};
+use stint_types::chat::{CompletionKind, EmbeddingRequest, ThoughtSigner};
 
 use super::responses::{self, OpenAiResponses};
 use super::{
@@ -45,6 +46,8 @@ pub use settings::{NEW_TURN_PROMPT, Settings};
 #[derive(Debug)]
 pub struct ChatCompletions {
     settings: Settings,
+    /// Who signs what it says.
+    maker: ThoughtSigner,
     opening: ImplicitThought,
     /// What serves the calls that chat completions do not take.
     responses: Option<OpenAiResponses>,
@@ -65,7 +68,8 @@ impl ChatCompletions {
                 cache: settings.cache,
             })
         });
-        ChatCompletions { settings, opening: ImplicitThought::default(), responses }
+        let maker = settings.maker();
+        ChatCompletions { settings, maker, opening: ImplicitThought::default(), responses }
     }
 
     /// Responses, where a call goes there.
@@ -135,7 +139,8 @@ impl Provider for ChatCompletions {
         }
         match call.request.kind {
             CompletionKind::Chat => {
-                Box::new(events::OpenAiChatReader::new(&self.settings, call, &self.opening))
+                let maker = self.maker.clone();
+                Box::new(events::OpenAiChatReader::new(&self.settings, maker, call, &self.opening))
             }
             CompletionKind::Text => Box::new(completions::OpenAiCompletionReader::default()),
         }

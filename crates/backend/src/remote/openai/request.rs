@@ -263,7 +263,7 @@ fn members(call: &BackendCall, settings: &Settings, stops: bool) -> Map<String, 
         ("logprobs", request.logprobs.map(|_| json!(true))),
         ("top_logprobs", request.logprobs.filter(|count| *count > 0).map(|count| json!(count))),
     ];
-    body.extend(optional.into_iter().filter_map(|(name, value)| Some((name.to_owned(), value?))));
+    body.extend(optional.into_iter().filter_map(|(name, value)| value.map(|value| (name.to_owned(), value))));
     body
 }
 

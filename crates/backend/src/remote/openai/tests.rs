@@ -96,6 +96,7 @@ fn streams_are_read_as_the_fixtures_say() {
             golden::pieces(
                 events::OpenAiChatReader::new(
                     &settings,
+                    settings.maker(),
                     &golden::call(fixture, part),
                     &ImplicitThought::default(),
                 ),

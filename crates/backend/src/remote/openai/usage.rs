@@ -5,6 +5,8 @@ use serde_json::Value;
 use crate::TokenUsage;
 use stint_types::units::Tokens;
 
+use super::reported_usage::{ReportedDetails, ReportedUsage};
+
 /// Reads the counts of one stream; the last one that makes sense wins.
 #[derive(Debug, Default)]
 pub(super) struct UsageReader {
@@ -30,15 +32,15 @@ impl UsageReader {
     /// The usage, if it is news. Counts only grow, so one that is smaller than an earlier one is ignored.
     pub(super) fn read(
         &mut self,
-        usage: &Value,
+        usage: Option<ReportedUsage>,
         timings: &Value,
         shown: StreamProgress,
     ) -> Option<TokenUsage> {
         // Most chunks have neither.
-        if usage.is_null() && timings.is_null() {
+        if usage.is_none() && timings.is_null() {
             return None;
         }
-        let usage = parse_usage(usage).or_else(|| parse_timings(timings))?;
+        let usage = usage.and_then(token_usage).or_else(|| parse_timings(timings))?;
         if self.last.is_some_and(|last| usage.completion < last.completion) {
             return None;
         }
@@ -67,21 +69,18 @@ impl UsageReader {
     }
 }
 
-/// `usage`, as OpenAI has it.
-fn parse_usage(usage: &Value) -> Option<TokenUsage> {
-    let number_in = |object: &Value, name: &str| object.get(name).and_then(Value::as_u64).map(Tokens);
-    let number = |name: &str| number_in(usage, name);
-    let of_prompt = |name: &str| number_in(usage.get("prompt_tokens_details")?, name);
-    let of_answer = |name: &str| number_in(usage.get("completion_tokens_details")?, name);
-    let cached = of_prompt("cached_tokens").or_else(|| number("prompt_cache_hit_tokens"));
-    let written = of_prompt("cache_write_tokens").or_else(|| of_prompt("cache_creation_input_tokens"));
-    let (prompt, completion) = (number("prompt_tokens")?, number("completion_tokens")?);
+/// What `usage` comes to, as OpenAI means it.
+fn token_usage(usage: ReportedUsage) -> Option<TokenUsage> {
+    let ReportedUsage { total, reasoning, cache_hit, of_prompt, of_completion, .. } = usage;
+    let ReportedDetails { cached, cache_write, cache_creation, .. } = of_prompt;
+    let (cached, written) = (cached.or(cache_hit), cache_write.or(cache_creation));
+    let (prompt, completion) = (usage.prompt?, usage.completion?);
     // Some leave out what they had cached. No more of a prompt can be in the cache than there is.
     let (read, wrote) = (cached.unwrap_or_default(), written.unwrap_or_default());
     let whole = if read > prompt || wrote > prompt { prompt + read + wrote } else { prompt };
-    let thinking = of_answer("reasoning_tokens").or_else(|| number("reasoning_tokens"));
+    let thinking = of_completion.reasoning.or(reasoning);
     // xAI counts the thought beside the answer, not in it; the total tells.
-    let beside = thinking.filter(|thought| number("total_tokens") == Some(prompt + completion + *thought));
+    let beside = thinking.filter(|thought| total == Some(prompt + completion + *thought));
     Some(TokenUsage {
         prompt: whole,
         cache_read: read,
@@ -108,6 +107,7 @@ fn parse_timings(timings: &Value) -> Option<TokenUsage> {
 mod tests {
     use serde_json::json;
 
+    use super::super::reported_usage::lenient;
     use super::*;
 
     #[test]
@@ -116,7 +116,7 @@ mod tests {
             let details = json!({"cached_tokens": cached, "cache_write_tokens": written});
             let usage =
                 json!({"prompt_tokens": prompt, "completion_tokens": 7, "prompt_tokens_details": details});
-            parse_usage(&usage).map(|usage| (usage.prompt.0, usage.cache_read.0))
+            lenient(usage).unwrap().and_then(token_usage).map(|usage| (usage.prompt.0, usage.cache_read.0))
         };
         assert_eq!(told(100, 100, 0), Some((100, 100)));
         assert_eq!(told(20, 80, 0), Some((100, 80)));

@@ -85,7 +85,7 @@ fn common(
     ];
     let passed = PASSED.iter().map(|&name| (name, call.request.extra.get(name).cloned()));
     let present = optional.into_iter().chain(passed);
-    body.extend(present.filter_map(|(name, value)| Some((name.to_owned(), value?))));
+    body.extend(present.filter_map(|(name, value)| value.map(|value| (name.to_owned(), value))));
     body
 }
 

@@ -12,7 +12,8 @@ use super::market::ModelConditions;
 use super::offer::{Contender, Offer, Plan};
 use super::request_traits::RequestTraits;
 
-/// What was decided about one request.
+/// What was decided about one request. Its JSON is what the decision log may have: the members that are private are read, and
+/// written by the store alone.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Decision {
     /// The request.
@@ -29,8 +30,11 @@ pub struct Decision {
     pub difficulty: Difficulty,
     /// How sure the estimate was.
     pub confidence: Chance,
-    /// What the request looked like, in the numbers that learning goes by.
-    #[serde(deserialize_with = "RequestTraits::of_any_version")]
+    /// What the request looked like, in the numbers that learning goes by. The places of its words are private.
+    #[serde(
+        serialize_with = "RequestTraits::without_words",
+        deserialize_with = "RequestTraits::of_any_version"
+    )]
     pub context: RequestTraits,
     /// What success, time and money counted for.
     pub stakes: Stakes,
@@ -42,11 +46,11 @@ pub struct Decision {
     pub chosen: usize,
     /// True if it was drawn, and would not have been chosen by what is believed on average.
     pub explored: bool,
-    /// One line on what decided. It may name limits, and so accounts and users: the log does not have it.
-    #[serde(default, skip_serializing_if = "String::is_empty")]
+    /// One line on what decided. It may name limits, and so accounts and users: it is private.
+    #[serde(default, skip_serializing)]
     pub why: String,
-    /// The run that it is a step of, by its caller's name for it: the log does not have it either.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    /// The run that it is a step of, by its caller's name for it: private too.
+    #[serde(default, skip_serializing)]
     pub episode: Option<EpisodeId>,
 }
 

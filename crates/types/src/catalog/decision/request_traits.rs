@@ -1,6 +1,7 @@
 //! What a request looks like, whichever models could serve it.
 
-use serde::{Deserialize, Deserializer, Serialize};
+use serde::ser::SerializeStruct;
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use serde_json::Value;
 
 use crate::catalog::prior::TRAITS;
@@ -29,6 +30,14 @@ impl RequestTraits {
     /// Reads what was recorded; nothing is known of a request that another version recorded in another form.
     pub(super) fn of_any_version<'de, D: Deserializer<'de>>(from: D) -> Result<RequestTraits, D::Error> {
         Ok(RequestTraits::deserialize(Value::deserialize(from)?).unwrap_or_default())
+    }
+
+    /// Writes all but the places of words.
+    pub(super) fn without_words<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
+        let mut members = to.serialize_struct("RequestTraits", 2)?;
+        members.serialize_field("traits", &self.traits)?;
+        members.serialize_field("counts", &self.counts)?;
+        members.end()
     }
 }
 
