@@ -161,6 +161,7 @@ impl Engine {
         let EnginePlan { shape, capacity: extent, memory, .. } = EnginePlan::new(&gpu, gguf, settings)?;
         let device = gpu.info.clone();
         let mut model = EngineModel::load(gpu, gguf, &shape, extent)?;
+        gguf.check_unchanged()?;
         let held_max = settings.queue.saturating_add(extent.slots as usize);
         // One more, for the message that only wakes.
         let (orders, inbox) = sync_channel(held_max.saturating_add(1));

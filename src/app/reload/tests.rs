@@ -349,14 +349,15 @@ async fn a_configuration_that_never_comes_does_not_hold_up_the_end() {
     let settings = config::load(None, &environment).unwrap();
     let app = build(settings, ConfigSource { load, on_applied: Box::new(|_| ()) }).await.unwrap();
     let running = app.start();
-    let (reloads, tasks) = (running.reloads.clone(), running.request_tasks.clone());
-    let reload = tokio::spawn(async move { reloads.reload().await.is_none() });
-    tokio::task::spawn_blocking(move || asked.recv().unwrap()).await.unwrap();
-    tasks.stop();
-    let is_given_up = tokio::time::timeout(Duration::from_secs(60), reload).await;
-    assert!(is_given_up.expect("the end waits for the file").unwrap());
+    let stop = async {
+        tokio::task::spawn_blocking(move || asked.recv().unwrap()).await.unwrap();
+        running.request_tasks.stop();
+    };
+    let both = async { tokio::join!(running.reloads.reload(), stop) };
+    let given_up = tokio::time::timeout(Duration::from_secs(60), both).await;
+    assert!(matches!(given_up, Ok((None, ()))), "the end waits for the file: {given_up:?}");
     drop(comes);
-    tasks.force_stop();
+    running.request_tasks.force_stop();
     running.ledger_tasks.stop();
 }
 

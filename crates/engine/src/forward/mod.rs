@@ -124,7 +124,6 @@ impl EngineModel {
         let mask = MaskLogits::new(&gpu, shape.vocab, &state.logits, extent.slots);
         let sample =
             Sampler::new(&gpu, shape.vocab, &state.logits, &state.picks, &state.slots, &state.sampled);
-        gguf.check_unchanged()?;
         let weight_bytes = output.bytes + layers.iter().map(|layer| layer.bytes).sum::<u64>();
         gpu.wait()?;
         Ok(Self {
