@@ -51,6 +51,7 @@ mod pages;
 mod path_params;
 mod plan;
 mod plan_details;
+mod provider_members;
 mod received_request;
 mod request_reader;
 mod requests;

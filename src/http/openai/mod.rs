@@ -5,6 +5,7 @@ mod checks;
 mod chunk;
 pub(super) mod completions;
 mod parse;
+mod prefill;
 mod render;
 mod stream;
 mod text;

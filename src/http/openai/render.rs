@@ -1,14 +1,15 @@
 //! A whole completion as one object, and its usage.
 
 use serde::Serialize;
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 
 use crate::gateway::RequestReceipt;
 use crate::http::budget_report::{BudgetReport, budget};
 use crate::http::collected_choice::CollectedChoice;
+use crate::http::provider_members::{self, DECLINED};
 use crate::http::signed;
 use stint_types::catalog::ChoiceUsage;
-use stint_types::chat::{AnswerNote, ChoiceEvent, ToolCallDelta};
+use stint_types::chat::{AnswerApi, AnswerNote, ChoiceEvent, ToolCallDelta};
 use stint_types::units::{RequestId, Timestamp, Tokens};
 
 /// A whole answer.
@@ -20,8 +21,11 @@ struct Completion<'r> {
     model: &'r str,
     system_fingerprint: &'r str,
     choices: Vec<WholeChoice>,
-    usage: Usage,
+    usage: Value,
     budget: BudgetReport<'r>,
+    /// What the provider says besides.
+    #[serde(flatten)]
+    members: Map<String, Value>,
 }
 
 /// A choice: of a conversation's answer its `message`, of how a text goes on its `text`.
@@ -34,6 +38,8 @@ struct WholeChoice {
     text: Option<String>,
     logprobs: Value,
     finish_reason: &'static str,
+    #[serde(flatten)]
+    members: Map<String, Value>,
 }
 
 /// An answer as a message.
@@ -46,6 +52,11 @@ struct ChatMessage {
     /// The sources of the content.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     annotations: Vec<Value>,
+    /// Pictures and sound that the model made.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    images: Vec<Value>,
+    #[serde(skip_serializing_if = "Map::is_empty")]
+    audio: Map<String, Value>,
     /// The thought once more, under another name, where that is wanted.
     #[serde(skip_serializing_if = "Option::is_none")]
     reasoning: Option<String>,
@@ -55,11 +66,13 @@ struct ChatMessage {
     reasoning_details: Vec<Value>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     tool_calls: Vec<Value>,
+    #[serde(flatten)]
+    members: Map<String, Value>,
 }
 
 /// What was counted.
 #[derive(Debug, Serialize)]
-pub(super) struct Usage {
+struct Usage {
     prompt_tokens: Tokens,
     completion_tokens: Tokens,
     total_tokens: Tokens,
@@ -79,51 +92,122 @@ struct CompletionDetails {
     reasoning_tokens: Tokens,
 }
 
-/// A choice as a message, and the chances of its tokens where they are wanted.
-fn message(choice: CollectedChoice, options: OpenAiRenderOptions) -> (ChatMessage, Value) {
-    let mut logprobs = Value::Null;
-    let (mut thought, mut answer, mut refusal) = (String::new(), String::new(), None);
-    let (mut tool_calls, mut reasoning_details, mut annotations) = (Vec::new(), Vec::new(), Vec::new());
-    let mut extras = Vec::new();
-    for event in choice.into_events() {
+/// What the events of a choice come to.
+#[derive(Debug, Default)]
+struct ChoiceContent {
+    thought: String,
+    answer: String,
+    refusal: Option<String>,
+    annotations: Vec<Value>,
+    images: Vec<Value>,
+    audio: Map<String, Value>,
+    tool_calls: Vec<(u32, Value)>,
+    extras: Vec<(u32, Value)>,
+    reasoning_details: Vec<Value>,
+    logprobs: Value,
+}
+
+impl ChoiceContent {
+    fn of(choice: CollectedChoice) -> ChoiceContent {
+        let mut content = ChoiceContent::default();
+        choice.into_events().into_iter().for_each(|event| content.add(event));
+        // The model said only at the end that all of it declines.
+        if content.refusal.as_ref().is_some_and(String::is_empty) {
+            content.refusal = Some(std::mem::take(&mut content.answer));
+        }
+        content
+    }
+
+    fn add(&mut self, event: ChoiceEvent) {
         match event {
-            ChoiceEvent::Thought(text) if thought.is_empty() => thought = text,
-            ChoiceEvent::Thought(text) => thought += &text,
-            ChoiceEvent::Note(AnswerNote::Refusal) => refusal = Some(String::new()),
-            ChoiceEvent::Note(AnswerNote::Annotation(source)) => annotations.push(source),
-            // Chat completions have one message, and no place for this.
-            ChoiceEvent::Note(AnswerNote::Phase(_)) => {}
-            ChoiceEvent::Answer(text) => {
-                let so_far = refusal.as_mut().unwrap_or(&mut answer);
-                if so_far.is_empty() { *so_far = text } else { *so_far += &text }
-            }
-            ChoiceEvent::Logprobs(entries) => logprobs = logprobs_member(entries),
+            ChoiceEvent::Thought(text) => append(&mut self.thought, text),
+            ChoiceEvent::Answer(text) => append(self.refusal.as_mut().unwrap_or(&mut self.answer), text),
+            ChoiceEvent::Note(note) => self.add_note(note),
+            ChoiceEvent::Logprobs(entries) => self.logprobs = logprobs_member(entries),
             ChoiceEvent::Signed(signed) => match signed::call_extra(&signed) {
-                Some(extra) => extras.push(extra),
-                None => reasoning_details.push(signed::reasoning_detail(&signed)),
+                Some(extra) => self.extras.push(extra),
+                None => self.reasoning_details.push(signed::reasoning_detail(&signed)),
             },
-            ChoiceEvent::ToolCall(call) => tool_calls.push((call.index, tool_call(call))),
+            ChoiceEvent::ToolCall(call) => self.tool_calls.push((call.index, tool_call(call))),
         }
     }
-    if !options.thoughts {
-        reasoning_details.clear();
+
+    fn add_note(&mut self, note: AnswerNote) {
+        match note {
+            AnswerNote::Refusal => self.refusal = Some(String::new()),
+            AnswerNote::Declined(why) => self.decline(why),
+            AnswerNote::Annotation(source) => self.annotations.push(source),
+            AnswerNote::Image(image) => self.images.push(image),
+            AnswerNote::Audio(audio) => join_audio(&mut self.audio, audio),
+            // Chat completions have one message, and no place for this.
+            AnswerNote::Phase(_) => {}
+        }
     }
+
+    /// Its provider withholds the rest. Where it does not say why, what the model wrote is why.
+    fn decline(&mut self, why: Option<Box<str>>) {
+        let has_text = !self.answer.trim().is_empty() || self.refusal.is_some();
+        let why = match why {
+            Some(why) => why.into_string(),
+            None if has_text => String::new(),
+            None => DECLINED.to_owned(),
+        };
+        append(self.refusal.get_or_insert_default(), why);
+    }
+}
+
+/// Adds a text, which mostly is all of it.
+fn append(text: &mut String, more: String) {
+    if text.is_empty() { *text = more } else { *text += &more }
+}
+
+/// Adds a piece of a sound: its data and its words come in pieces, all else whole.
+fn join_audio(audio: &mut Map<String, Value>, piece: Value) {
+    let Value::Object(piece) = piece else { return };
+    for (name, value) in piece {
+        match (audio.get_mut(&name), &value) {
+            (Some(Value::String(text)), Value::String(more)) if name == "data" || name == "transcript" => {
+                text.push_str(more);
+            }
+            _ => drop(audio.insert(name, value)),
+        }
+    }
+}
+
+/// A choice as a message, and the chances of its tokens where they are wanted.
+fn message(
+    choice: CollectedChoice,
+    members: Map<String, Value>,
+    options: OpenAiRenderOptions,
+) -> (ChatMessage, Value) {
+    let ChoiceContent {
+        thought,
+        answer,
+        refusal,
+        annotations,
+        images,
+        audio,
+        tool_calls,
+        extras,
+        reasoning_details,
+        logprobs,
+    } = ChoiceContent::of(choice);
     let tool_calls = with_extras(tool_calls, extras);
-    // The model said only at the end that all of it declines.
-    if refusal.as_ref().is_some_and(String::is_empty) {
-        refusal = Some(std::mem::take(&mut answer));
-    }
-    let is_silent = answer.is_empty() && (!tool_calls.is_empty() || refusal.is_some());
+    let has_other = !tool_calls.is_empty() || refusal.is_some() || !images.is_empty() || !audio.is_empty();
+    let is_silent = answer.is_empty() && has_other;
     let reasoning_content = Some(thought).filter(|thought| options.thoughts && !thought.is_empty());
     let message = ChatMessage {
         role: "assistant",
         content: (!is_silent).then_some(answer),
         refusal,
         annotations,
+        images,
+        audio,
         reasoning: reasoning_content.clone().filter(|_| options.mirror),
         reasoning_content,
-        reasoning_details,
+        reasoning_details: if options.thoughts { reasoning_details } else { Vec::new() },
         tool_calls,
+        members,
     };
     (message, logprobs)
 }
@@ -214,14 +298,17 @@ pub(super) fn completion(
 ) -> String {
     let choices = choices.into_iter().zip(&receipt.choices).enumerate().map(|(index, (choice, settled))| {
         let choice = choice.without_partial_calls(settled.finish);
+        let members = provider_members::of_choice(settled, AnswerApi::Chat);
         let (message, text, logprobs) = match options.kind {
             CompletionFormat::Chat => {
-                let (message, logprobs) = message(choice, options);
+                let of_message = members.map(|members| members.message.clone()).unwrap_or_default();
+                let (message, logprobs) = message(choice, of_message, options);
                 (Some(message), None, logprobs)
             }
             CompletionFormat::Text => (None, Some(text(choice)), Value::Null),
         };
-        WholeChoice { index, message, text, logprobs, finish_reason: settled.finish.as_str() }
+        let members = members.map(|members| members.choice.clone()).unwrap_or_default();
+        WholeChoice { index, message, text, logprobs, finish_reason: settled.finish.as_str(), members }
     });
     let completion = Completion {
         id: options.kind.id(receipt.id),
@@ -232,13 +319,20 @@ pub(super) fn completion(
         choices: choices.collect(),
         usage: usage(receipt),
         budget: budget(receipt),
+        members: provider_members::of_answer(receipt, AnswerApi::Chat),
     };
     // Values of ours always have JSON.
     serde_json::to_string(&completion).unwrap_or_default()
 }
 
 /// The delivered choices, summed; the prompt, and what of it came from the provider's cache, once.
-pub(super) fn usage(receipt: &RequestReceipt) -> Usage {
+pub(super) fn usage(receipt: &RequestReceipt) -> Value {
+    let mut usage = json!(counted(receipt));
+    provider_members::add(&mut usage, provider_members::of_usage(receipt, AnswerApi::Chat));
+    usage
+}
+
+fn counted(receipt: &RequestReceipt) -> Usage {
     let total = |count: fn(&ChoiceUsage) -> Tokens| -> Tokens {
         receipt.choices.iter().map(|choice| count(&choice.spent)).sum()
     };

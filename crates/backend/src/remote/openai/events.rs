@@ -13,6 +13,7 @@ use stint_prompt::tags::{Splitter, TaggedSpan};
 use stint_types::chat::{AnswerNote, ThoughtSigner};
 use stint_types::units::Tokens;
 
+use super::chat_members::{ChatMembers, made_media};
 use super::chunk::{OpenAiChunk, OpenAiChunkChoice};
 use super::details::ReasoningDetails;
 use super::dialect::{ResumeMethod, ThoughtReplay};
@@ -45,6 +46,8 @@ pub(super) struct OpenAiChatReader {
     details: Option<ReasoningDetails>,
     /// True once the model declines.
     refuses: bool,
+    /// What it says besides, for callers of the same API.
+    besides: ChatMembers,
     /// The chances of tokens whose text was not shown yet; nothing if nobody asked for them.
     logprobs: Option<Vec<Value>>,
     /// The pieces of the chunk that is read: empty between two, and kept for its room.
@@ -85,6 +88,7 @@ impl OpenAiChatReader {
             maker: settings.maker(),
             details: keeps.then(ReasoningDetails::default),
             refuses: false,
+            besides: ChatMembers::default(),
             logprobs: call.request.logprobs.map(|_| Vec::new()),
             new: VecDeque::new(),
         }
@@ -92,6 +96,7 @@ impl OpenAiChatReader {
 
     fn choice(&mut self, choice: OpenAiChunkChoice<'_>, pieces: &mut VecDeque<Piece>) -> Result<(), Failure> {
         let tokens = Tokens(choice.tokens());
+        self.besides.keep_of_choice(choice.unknown);
         let mut delta = choice.delta.unwrap_or_default();
         let text = delta.thought();
         if !text.is_empty() {
@@ -106,7 +111,7 @@ impl OpenAiChatReader {
             details.push(delta.reasoning_details.take());
         }
         self.content(&delta.content, pieces);
-        if let Some(text) = delta.refusal.filter(|text| !text.is_empty()) {
+        if let Some(text) = delta.refusal.take().filter(|text| !text.is_empty()) {
             pieces.extend(refusal_begins(&mut self.refuses));
             pieces.push_back(answer(text));
         }
@@ -114,6 +119,8 @@ impl OpenAiChatReader {
             let sources = sources.into_iter().filter(Value::is_object);
             pieces.extend(sources.map(AnswerNote::Annotation).map(Piece::Note));
         }
+        self.besides.keep_of_message(&mut delta);
+        pieces.extend(made_media(&mut delta));
         for call in delta.tool_calls.into_iter().flatten() {
             pieces.push_back(Piece::ToolCall(self.calls.read(call)));
         }
@@ -222,6 +229,7 @@ impl OpenAiChatReader {
         }
         let extras = self.calls.take_extras().filter_map(|extra| extra.signed(self.maker.clone()));
         pieces.extend(extras.map(Piece::Signed));
+        pieces.extend(self.besides.take().map(Box::new).map(Piece::Members));
         pieces.push_back(Piece::End(ending));
     }
 }
@@ -236,9 +244,11 @@ impl crate::remote::EventReader for OpenAiChatReader {
         if data.is_empty() {
             return Ok(());
         }
-        let OpenAiChunk { choices, usage, timings, error, system_fingerprint } = serde_json::from_slice(data)
-            .map_err(|_| Failure::new(Fault::Backend, "the upstream sent an event that is no chunk"))?;
+        let OpenAiChunk { choices, usage, timings, error, system_fingerprint, unknown } =
+            serde_json::from_slice(data)
+                .map_err(|_| Failure::new(Fault::Backend, "the upstream sent an event that is no chunk"))?;
         self.note_fingerprint(&system_fingerprint, pieces);
+        self.besides.keep_of_answer(unknown);
         let mut new = std::mem::take(&mut self.new);
         let mut inner = RareValue::default();
         let mut read = if error.is_null() { Ok(()) } else { Err(refusal::of_event(&error)) };
@@ -253,6 +263,7 @@ impl crate::remote::EventReader for OpenAiChatReader {
         self.new = new;
         let usage = if usage.is_null() { inner } else { usage };
         pieces.extend(self.counter.read(&usage, &timings, self.progress).map(Piece::Usage));
+        self.besides.keep_usage(usage);
         read
     }
 
