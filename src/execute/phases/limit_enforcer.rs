@@ -116,7 +116,7 @@ impl LimitEnforcer {
         self.guard.record(piece);
         self.is_beyond = self.guard.is_exceeded();
         match piece {
-            Piece::End(_) => false,
+            Piece::End(_) | Piece::Members(_) => false,
             Piece::Usage(_) => was_beyond && self.is_beyond,
             _ => self.is_beyond,
         }

@@ -3,6 +3,7 @@
 use stint_backend::Turns;
 use stint_prompt::tags::{Splitter, TaggedSpan};
 use stint_types::catalog::SolutionStopReason;
+use stint_types::chat::{AnswerApi, ProviderMembers};
 
 use super::*;
 
@@ -302,4 +303,12 @@ fn nobody_asks_for_the_answer_behind_a_thought_that_was_withheld() {
         let seen = play(terms(class, 20, 100), &[&script]);
         assert_eq!((seen.parts.len(), seen.finish), (1, Some(FinishReason::ContentFilter)), "{class:?}");
     }
+}
+
+#[test]
+fn what_a_provider_says_besides_is_no_more_of_an_answer_that_is_over() {
+    let members = Piece::Members(Box::new(ProviderMembers::new(AnswerApi::Chat)));
+    let terms = ChoiceTerms { rescue: false, ..terms(EnforcementClass::Effort, 0, 10) };
+    let seen = play(terms, &[&[answer("1 2", 0), usage(20, 1_000_000, Some(0)), members, STOP_WORD]]);
+    assert_eq!((seen.answer.as_str(), seen.finish), ("1 2", Some(FinishReason::Stop)));
 }
