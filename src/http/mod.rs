@@ -36,6 +36,7 @@ mod front;
 mod guarded_stream;
 mod headers;
 mod held_body;
+mod hosted_tools;
 mod http2;
 mod idempotency_key;
 mod image_urls;

@@ -8,7 +8,7 @@ use crate::http::budget::{self, BudgetParser};
 use crate::http::cache_control;
 use crate::http::error::{ApiError, codes};
 use crate::http::fields::Fields;
-use crate::http::tool_choice;
+use crate::http::{hosted_tools, tool_choice};
 use stint_types::chat::{EffortChanges, Request, Role, SamplingOptions, Tool};
 use stint_types::units::EpisodeId;
 
@@ -198,17 +198,11 @@ fn check_tool_name(param: &str, name: &str) -> Result<(), ApiError> {
     Err(ApiError::invalid(Some(param), must))
 }
 
-/// The most bytes of a tool's kind that an error repeats.
-const KIND_SHOWN_MAX: usize = 64;
-
 /// A tool of the caller's, as OpenAI declares it, which is how the canonical request has it.
 fn read_tool(path: &str, tool: Value) -> Result<Tool, ApiError> {
     let mut fields = Fields::from_value(path, tool)?;
     if let Some(kind) = fields.text("type")?.filter(|kind| kind != "custom") {
-        let kind = &kind[..kind.floor_char_boundary(KIND_SHOWN_MAX)];
-        let must = format!(
-            "must be \"custom\": \"{kind}\" is not offered, and neither is any other tool that runs at a provider"
-        );
+        let must = hosted_tools::not_offered("must be \"custom\"", &kind);
         return Err(ApiError::invalid(Some(&fields.full_name("type")), must));
     }
     let name = fields.require("name")?;

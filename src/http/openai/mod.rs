@@ -2,6 +2,7 @@
 
 mod budget;
 mod checks;
+mod choice_content;
 mod chunk;
 pub(super) mod completions;
 mod parse;

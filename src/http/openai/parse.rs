@@ -5,7 +5,7 @@ use serde_json::{Map, Value, json};
 use crate::http::error::ApiError;
 use crate::http::fields::Fields;
 use crate::http::tool_pairing::{self, TurnGrouping, UnpairedTool};
-use crate::http::{cache_control, metadata, signed};
+use crate::http::{cache_control, hosted_tools, metadata, signed};
 use stint_types::chat::{
     ContentPart, MESSAGE_MEMBERS, Message, Request, Role, SamplingOptions, SignedThought, Tool, ToolCall,
 };
@@ -40,9 +40,6 @@ const PASSED: &[&str] = &[
 /// What clients send by themselves and what changes nothing in an answer: marks for a provider's cache, a guess at the answer,
 /// which would only make it quicker, and `OpenRouter`'s wish for usage, which every answer has.
 const IGNORED: &[&str] = &["prompt_cache_retention", "prompt_cache_options", "prediction", "usage"];
-
-/// The most bytes of a tool's kind that an error repeats.
-const KIND_SHOWN_MAX: usize = 64;
 
 /// So many other tokens may be listed beside each; OpenAI's own limit.
 pub(in crate::http) const TOP_LOGPROBS_MAX: u32 = 20;
@@ -203,12 +200,7 @@ fn tool(at: usize, mut declaration: Value) -> Result<Tool, ApiError> {
             Some("custom") => {
                 "must be \"function\" here: custom tools are taken on /v1/responses only".to_owned()
             }
-            Some(kind) => {
-                let kind = &kind[..kind.floor_char_boundary(KIND_SHOWN_MAX)];
-                format!(
-                    "must be \"function\": \"{kind}\" is not offered, and neither is any other tool that runs at a provider"
-                )
-            }
+            Some(kind) => hosted_tools::not_offered("must be \"function\"", kind),
             None => "must be \"function\"".to_owned(),
         };
         return Err(ApiError::invalid(Some(&param), why));

@@ -14,8 +14,9 @@ use crate::http::signed;
 use stint_types::chat::{AnswerApi, AnswerNote, ChoiceEvent};
 use stint_types::units::Timestamp;
 
+use super::choice_content::logprobs_member;
 use super::chunk::{CallPiece, ChunkChoice, ChunkDelta, CompletionChunk, FunctionPiece};
-use super::render::{CompletionFormat, OpenAiRenderOptions, logprobs_member, usage};
+use super::render::{CompletionFormat, OpenAiRenderOptions, usage};
 
 /// Keeps a silent stream alive; clients skip it.
 const COMMENT: &str = ": thinking\n\n";

@@ -8,6 +8,7 @@ use serde_json::{Map, Value, json};
 
 use crate::http::error::ApiError;
 use crate::http::fields::Fields;
+use crate::http::hosted_tools;
 use stint_types::chat::{CUSTOM_INPUT, Tool};
 
 use super::tool_set::{ToolCallForm, ToolIdentity, ToolSet, flat_name};
@@ -18,9 +19,6 @@ pub(super) const SEARCH: &str = "tool_search";
 /// What agents offer by themselves beside their own tools, and do without.
 const DISPENSABLE: &[&str] =
     &["web_search", "web_search_2025_08_26", "image_generation", "local_shell", "mcp"];
-
-/// The most bytes of a tool's kind that an error repeats.
-const KIND_SHOWN_MAX: usize = 64;
 
 /// The tools of a list.
 ///
@@ -109,18 +107,8 @@ fn not_offered(kind: Option<&str>) -> String {
     const MUST: &str = "must be function, custom, namespace or tool_search";
     match kind {
         None | Some("namespace" | SEARCH) => MUST.to_owned(),
-        Some(kind) => {
-            let kind = shown_kind(kind);
-            format!(
-                "{MUST}: \"{kind}\" is not offered, and neither is any other tool that runs at a provider"
-            )
-        }
+        Some(kind) => hosted_tools::not_offered(MUST, kind),
     }
-}
-
-/// The kind of a tool, as much of it as is shown.
-fn shown_kind(kind: &str) -> &str {
-    &kind[..kind.floor_char_boundary(KIND_SHOWN_MAX)]
 }
 
 /// True for a tool that no model gets.
