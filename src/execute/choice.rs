@@ -65,7 +65,10 @@ impl EventSize for ChoiceEvent {
             ChoiceEvent::Logprobs(entries) => entries.iter().map(value_bytes).sum(),
             ChoiceEvent::Note(AnswerNote::Refusal) => 0,
             ChoiceEvent::Note(AnswerNote::Phase(word)) => word.len(),
-            ChoiceEvent::Note(AnswerNote::Annotation(source)) => value_bytes(source),
+            ChoiceEvent::Note(AnswerNote::Declined(why)) => why.as_ref().map_or(0, |why| why.len()),
+            ChoiceEvent::Note(
+                AnswerNote::Annotation(value) | AnswerNote::Image(value) | AnswerNote::Audio(value),
+            ) => value_bytes(value),
             ChoiceEvent::ToolCall(call) => {
                 let named = [&call.id, &call.name].map(|text| text.as_ref().map_or(0, String::len));
                 call.arguments.len() + named.iter().sum::<usize>()

@@ -162,6 +162,7 @@ impl OverrunGuard {
             | Piece::StoppedBy(_)
             | Piece::ThoughtsDropped(_)
             | Piece::Fingerprint(_)
+            | Piece::Members(_)
             | Piece::Logprobs(_)
             | Piece::Note(_)
             | Piece::End(_) => {}
@@ -190,6 +191,11 @@ impl OverrunGuard {
         let TokenUsage { completion, thinking, .. } = self.usage;
         let answered = completion.saturating_sub(thinking.unwrap_or_default());
         completion > Tokens::ZERO && answered <= most
+    }
+
+    /// True if what it has written was reported.
+    pub(super) fn is_counted(&self) -> bool {
+        self.usage.completion > Tokens::ZERO || self.counts_each_token()
     }
 
     /// True if each of its tokens was reported.

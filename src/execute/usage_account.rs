@@ -87,7 +87,7 @@ impl UsageAccount {
         spent.undelivered += spent.completion().saturating_sub(spent.injected);
         spent.undelivered_thinking += spent.thinking;
         (spent.thinking, spent.overhead, spent.solution) = (Tokens::ZERO, Tokens::ZERO, Tokens::ZERO);
-        spent.injected = Tokens::ZERO;
+        (spent.injected, spent.members) = (Tokens::ZERO, None);
         spent.extra_calls += 1;
         self.running = Some(RunningPart::repeat(hidden));
     }

@@ -9,7 +9,7 @@ mod token;
 use std::borrow::Cow;
 use std::time::Duration;
 
-use axum::http::{HeaderValue, StatusCode, header};
+use axum::http::{HeaderValue, Method, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use serde_json::{Map, Value, json};
 
@@ -104,8 +104,8 @@ impl ApiError {
     }
 
     /// 405.
-    pub(super) fn wrong_method() -> ApiError {
-        let message = "this path does not take that method";
+    pub(super) fn wrong_method(method: &Method) -> ApiError {
+        let message = format!("this path does not take {method}: the allow header says what it takes");
         ApiError::new(StatusCode::METHOD_NOT_ALLOWED, "invalid_request_error", message)
             .with_code(codes::METHOD_NOT_ALLOWED)
     }

@@ -6,7 +6,7 @@ use std::panic::AssertUnwindSafe;
 use axum::Router;
 use axum::body::Body;
 use axum::extract::State;
-use axum::http::{Request, Uri, Version, header};
+use axum::http::{Method, Request, Uri, Version, header};
 use axum::middleware::{Next, from_fn, from_fn_with_state};
 use axum::response::{IntoResponse, Response};
 use axum::routing::MethodRouter;
@@ -45,7 +45,7 @@ pub(super) fn complete_router(routes: Router) -> Router {
 pub(super) fn with_fallbacks(routes: Router) -> Router {
     routes
         .fallback(async |uri: Uri| unserved_paths::not_served(&uri))
-        .method_not_allowed_fallback(async || ApiError::wrong_method())
+        .method_not_allowed_fallback(async |method: Method| ApiError::wrong_method(&method))
 }
 
 /// What [`protect`] does, around all routes.

@@ -77,10 +77,25 @@ fn elsewhere(path: &str) -> ApiError {
     let with_version = format!("/v1{ours}");
     let meant =
         nearest_within(ours, HERE, SLIPS_MAX).or_else(|| nearest_within(&with_version, HERE, SLIPS_MAX));
-    match meant {
+    match meant.or_else(|| related(ours)) {
         Some(meant) => ApiError::not_found(format!("there is no such path; did you mean {meant}?")),
+        None if path.starts_with("/v1beta/") => ApiError::not_found(
+            "there is no such path: Gemini's own API is not served here; send its models' requests to /v1/chat/completions",
+        ),
         None => ApiError::unknown_path(),
     }
+}
+
+/// The path of ours that a longer one ends with, as others have it behind names of models; that a longer one begins with; or that
+/// begins with a shorter one. Of several the longest.
+fn related(path: &str) -> Option<&'static str> {
+    let is_below = |path: &str, of: &str| path.strip_prefix(of).is_some_and(|rest| rest.starts_with('/'));
+    let ends = |ours: &&&str| ours.strip_prefix("/v1").is_some_and(|ours| path.ends_with(ours));
+    let begins = |ours: &&&str| is_below(path, ours);
+    let continues = |ours: &&&str| path.len() > "/v1".len() && is_below(ours, path);
+    let longest =
+        |related: &dyn Fn(&&&str) -> bool| HERE.iter().filter(related).max_by_key(|ours| ours.len());
+    longest(&ends).or_else(|| longest(&begins)).or_else(|| longest(&continues)).copied()
 }
 
 #[cfg(test)]
@@ -104,6 +119,11 @@ mod tests {
         check("/v1/chat/completion", "not_found", "did you mean /v1/chat/completions?");
         check("/v1/chat/completions/", "not_found", "did you mean /v1/chat/completions?");
         check("/chat/completions", "not_found", "did you mean /v1/chat/completions?");
+        check("/v1/chat", "not_found", "did you mean /v1/chat/completions?");
+        check("/api/v1/chat/completions", "not_found", "did you mean /v1/chat/completions?");
+        check("/openai/deployments/gpt-5/embeddings", "not_found", "did you mean /v1/embeddings?");
+        check("/v1/models/m/permissions", "not_found", "did you mean /v1/models?");
+        check("/v1beta/models/m:generateContent", "not_found", "Gemini's own API");
         check("/audio", "not_found", "under /v1");
         check("/v1/v1/chat/completions", "not_found", "twice");
     }

@@ -7,6 +7,7 @@ use serde_json::{Value, json};
 use crate::harness::faultup::Faultup;
 use crate::harness::faultup::rig::Rig;
 use crate::harness::faultup::script::{DONE, Script, Step, ends, event, says, stream, used, whole};
+use crate::harness::tools::{printed, tool};
 use crate::harness::{Answer, World, model, tenant};
 use stint_backend::remote::anthropic::{self, AnthropicBackend};
 use stint_backend::remote::responses::{OpenAiResponsesBackend, Settings};
@@ -85,7 +86,10 @@ async fn check_refusal(world: &World) {
     assert!(events(&streamed, "response.output_text.delta").is_empty());
 
     let message = ask(world, APIS[2], false).await.good();
-    assert_eq!(message["stop_reason"], "refusal");
+    assert_eq!(
+        (&message["stop_reason"], &message["stop_details"]["type"]),
+        (&json!("refusal"), &json!("refusal"))
+    );
     assert_eq!(message["content"], json!([{ "type": "text", "text": "I cannot help." }]));
     let streamed = ask(world, APIS[2], true).await.chunks().all;
     assert_eq!(events(&streamed, "message_delta")[0]["delta"]["stop_reason"], "refusal");
@@ -116,17 +120,28 @@ async fn a_refusal_that_is_sent_back_is_what_the_model_said() {
 
 /// A gateway whose model `m` is behind Claude, which declines after these words and says why.
 async fn behind_claude(words: &str, why: Option<&str>) -> (World, Faultup) {
-    let usage = json!({ "input_tokens": 9, "output_tokens": 1 });
-    let details = json!({ "type": "refusal", "category": "bio", "explanation": why });
-    let end = json!({ "stop_reason": "refusal", "stop_sequence": null, "stop_details": details });
+    let usage =
+        json!({ "input_tokens": 9, "output_tokens": 1, "service_tier": "standard", "inference_geo": "eu" });
+    let end = json!({ "stop_reason": "refusal", "stop_sequence": null, "stop_details": details(why) });
+    let usage_at_end = json!({ "output_tokens": 5, "server_tool_use": { "web_search_requests": 1 } });
     let said = [
         json!({ "type": "message_start", "message": { "usage": usage } }),
         json!({ "type": "content_block_start", "index": 0, "content_block": { "type": "text", "text": "" } }),
         json!({ "type": "content_block_delta", "index": 0, "delta": { "type": "text_delta", "text": words } }),
         json!({ "type": "content_block_stop", "index": 0 }),
-        json!({ "type": "message_delta", "delta": end, "usage": { "output_tokens": 5 } }),
+        json!({ "type": "message_delta", "delta": end, "usage": usage_at_end, "context_management": { "applied_edits": [] } }),
         json!({ "type": "message_stop" }),
     ];
+    behind_anthropic(&said).await
+}
+
+/// Why Claude declines, in its own form.
+fn details(why: Option<&str>) -> Value {
+    json!({ "type": "refusal", "category": "bio", "explanation": why })
+}
+
+/// A gateway whose model `m` is behind an upstream of Messages that sends these events.
+async fn behind_anthropic(said: &[Value]) -> (World, Faultup) {
     let said: String = said.iter().map(event).collect();
     let upstream = Faultup::start(vec![stream().send(said).then(Step::Close)]).await;
     let client =
@@ -152,18 +167,107 @@ async fn what_claude_says_when_it_declines_is_a_refusal() {
     let chat = ask(&world, APIS[0], false).await.good();
     let message = &chat["choices"][0]["message"];
     assert_eq!((&message["refusal"], &message["content"]), (&json!("I cannot help."), &Value::Null));
-    assert_eq!(ask(&world, APIS[2], false).await.good()["stop_reason"], "refusal");
+    assert_eq!(chat["choices"][0]["finish_reason"], "content_filter");
+}
+
+/// The refusal that a caller sees, whole and streamed, in each of OpenAI's APIs.
+async fn check_declined(world: &World, refusal: &str) {
+    let chat = ask(world, APIS[0], false).await.good();
+    let choice = &chat["choices"][0];
+    assert_eq!(
+        (&choice["message"]["refusal"], &choice["finish_reason"]),
+        (&json!(refusal), &json!("content_filter"))
+    );
+    let streamed = ask(world, APIS[0], true).await.chunks();
+    assert_eq!(streamed.joined(0, "refusal"), refusal);
+    assert!(streamed.all.iter().any(|chunk| chunk["choices"][0]["finish_reason"] == "content_filter"));
+
+    let response = ask(world, APIS[1], false).await.good();
+    let part = json!({ "type": "refusal", "refusal": refusal });
+    assert_eq!(
+        response["output"].as_array().unwrap().last().unwrap()["content"],
+        json!([part]),
+        "{response}"
+    );
+    assert_eq!(response["incomplete_details"]["reason"], "content_filter", "{response}");
+    let streamed = ask(world, APIS[1], true).await.chunks().all;
+    assert_eq!(events(&streamed, "response.refusal.done")[0]["refusal"], refusal);
+    assert_eq!(events(&streamed, "response.incomplete").len(), 1);
 }
 
 #[tokio::test]
 async fn why_claude_declines_is_a_refusal_too_whole_and_streamed() {
     let (world, _upstream) = behind_claude("It is", Some("About a toxin.")).await;
-    let chat = ask(&world, APIS[0], false).await.good();
-    assert_eq!(chat["choices"][0]["message"]["refusal"], "\n\nAbout a toxin.");
+    check_declined(&world, "About a toxin.").await;
     let streamed = ask(&world, APIS[0], true).await.chunks();
-    assert_eq!(streamed.joined(0, "refusal"), "\n\nAbout a toxin.");
-    let streamed = ask(&world, APIS[1], true).await.chunks().all;
-    assert_eq!(events(&streamed, "response.refusal.done")[0]["refusal"], "\n\nAbout a toxin.");
+    assert_eq!(streamed.joined(0, "content"), "It is");
+    let (silent, _upstream) = behind_claude("", None).await;
+    check_declined(&silent, "The model's provider declined to answer, and does not say why.").await;
+}
+
+#[tokio::test]
+async fn what_claude_says_besides_reaches_callers_of_messages_as_it_was() {
+    for why in [Some("About a toxin."), None] {
+        let (world, _upstream) = behind_claude("It is", why).await;
+        let message = ask(&world, APIS[2], false).await.good();
+        assert_eq!((&message["stop_reason"], &message["stop_details"]), (&json!("refusal"), &details(why)));
+        assert_eq!(message["content"], json!([{ "type": "text", "text": "It is" }]), "{message}");
+        let events_of = ask(&world, APIS[2], true).await.chunks().all;
+        let end = events(&events_of, "message_delta")[0];
+        assert_eq!(
+            (&end["delta"]["stop_reason"], &end["delta"]["stop_details"]),
+            (&json!("refusal"), &details(why))
+        );
+        for told in [&message, end] {
+            let usage = &told["usage"];
+            assert_eq!(
+                (&usage["service_tier"], &usage["inference_geo"]),
+                (&json!("standard"), &json!("eu")),
+                "{told}"
+            );
+            assert_eq!(
+                (&usage["server_tool_use"]["web_search_requests"], &usage["output_tokens"]),
+                (&json!(1), &json!(5))
+            );
+            assert_eq!(told["context_management"], json!({ "applied_edits": [] }), "{told}");
+        }
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_official_sdks_see_a_refusal_as_one() {
+    let (world, _upstream) = behind_claude("It is", Some("About a toxin.")).await;
+    let read = |kind: &str| -> Value {
+        let facts = printed(tool("python").args(["tests/python/answer_members.py", kind, &world.base]), "");
+        serde_json::from_str(&facts).unwrap()
+    };
+    let facts = read("messages");
+    let told =
+        json!({ "stop": "refusal", "details": ["bio", "About a toxin."], "text": "It is", "output": 5 });
+    assert_eq!((&facts["whole"], &facts["streamed"], &facts["tier"]), (&told, &told, &json!("standard")));
+}
+
+#[tokio::test]
+async fn a_reason_that_only_claude_has_is_told_to_callers_of_messages() {
+    for (word, ended) in [("model_context_window_exceeded", "model"), ("pause_turn", "upstream")] {
+        let said = [
+            json!({ "type": "message_start", "message": { "usage": { "input_tokens": 9, "output_tokens": 1 } } }),
+            json!({ "type": "content_block_start", "index": 0, "content_block": { "type": "text", "text": "It is" } }),
+            json!({ "type": "content_block_stop", "index": 0 }),
+            json!({ "type": "message_delta", "delta": { "stop_reason": word, "stop_sequence": null }, "usage": { "output_tokens": 5 } }),
+            json!({ "type": "message_stop" }),
+        ];
+        let (world, _upstream) = behind_anthropic(&said).await;
+        let message = ask(&world, APIS[2], false).await.good();
+        assert_eq!(
+            (&message["stop_reason"], &message["stop_details"]),
+            (&json!(word), &Value::Null),
+            "{message}"
+        );
+        assert_eq!(message["budget"]["solution"]["ended"], ended, "{message}");
+        let chat = ask(&world, APIS[0], false).await.good();
+        assert_eq!(chat["choices"][0]["finish_reason"], "length", "{chat}");
+    }
 }
 
 /// The one call of a turn, and a chunk that has it with what Google adds to it.
@@ -363,4 +467,34 @@ async fn the_sources_of_an_answer_are_told() {
     ];
     let (world, _upstream) = behind_responses(&said).await;
     check_sources(&world, 2).await;
+}
+
+#[tokio::test]
+async fn a_custom_tool_stays_one_where_its_provider_speaks_responses() {
+    let input = "*** Begin \"Patch\"\n+ä";
+    let item = |input: &str| json!({ "type": "custom_tool_call", "call_id": "call_1", "name": "apply_patch", "input": input });
+    let said = [
+        json!({ "type": "response.output_item.added", "output_index": 0, "item": item("") }),
+        json!({ "type": "response.custom_tool_call_input.delta", "output_index": 0, "delta": input }),
+        json!({ "type": "response.output_item.done", "output_index": 0, "item": item(input) }),
+    ];
+    let (world, upstream) = behind_responses(&said).await;
+    let grammar = json!({ "type": "grammar", "syntax": "lark", "definition": "start: /.+/" });
+    let tool = json!({ "type": "custom", "name": "apply_patch", "description": "Edits.", "format": grammar });
+    let asked = json!({ "model": "m", "input": "Edit.", "tools": [tool], "max_output_tokens": 20 });
+    let first = world.post("/v1/responses", "sk-key", &asked).await.good();
+    let call = &first["output"][0];
+    assert_eq!((&call["type"], &call["input"]), (&json!("custom_tool_call"), &json!(input)), "{first}");
+    assert_eq!(upstream.log()[0].body["tools"], json!([tool]));
+
+    let result = json!({ "type": "custom_tool_call_output", "call_id": "call_1", "output": "Done." });
+    let more = json!({
+        "model": "m", "input": [result], "previous_response_id": first["id"], "tools": [tool],
+        "tool_choice": { "type": "custom", "name": "apply_patch" },
+    });
+    world.post("/v1/responses", "sk-key", &more).await.good();
+    let sent = upstream.log()[1].body.clone();
+    assert_eq!(sent["input"][1], item(input), "{sent}");
+    assert_eq!(sent["input"][2], result, "{sent}");
+    assert_eq!(sent["tool_choice"], json!({ "type": "custom", "name": "apply_patch" }), "{sent}");
 }

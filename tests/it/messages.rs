@@ -186,7 +186,8 @@ async fn ended(world: &World, asked: &Value) -> (Value, Value) {
     let events = events(&world.post("/v1/messages", "sk-acme", &asked).await.text);
     let told = events.iter().find(|event| event["type"] == "message_delta").unwrap();
     let (reason, by) = (whole["stop_reason"].clone(), whole["stop_sequence"].clone());
-    assert_eq!(told["delta"], json!({ "stop_reason": reason, "stop_sequence": by }));
+    let delta = json!({ "stop_reason": reason, "stop_sequence": by, "stop_details": null });
+    assert_eq!(told["delta"], delta);
     (reason, by)
 }
 

@@ -26,7 +26,9 @@ use futures_util::future::BoxFuture;
 use serde_json::Value;
 
 use stint_types::catalog::{EnforcementClass, ImageTokens, ModelConditions};
-use stint_types::chat::{AnswerNote, EmbeddingRequest, Request, SignedThought, SigningDomain, ToolCallDelta};
+use stint_types::chat::{
+    AnswerNote, EmbeddingRequest, ProviderMembers, Request, SignedThought, SigningDomain, ToolCallDelta,
+};
 use stint_types::units::Tokens;
 
 pub use behavior::{BehaviorObservation, BehaviorTracker, TargetBehavior, Turns};
@@ -323,6 +325,8 @@ pub enum Piece {
     ThoughtsDropped(u32),
     /// What the upstream calls the configuration that it runs the model in (OpenAI's `system_fingerprint`).
     Fingerprint(Box<str>),
+    /// What the provider says of the answer in members that only its own API has. Of one call it comes once.
+    Members(Box<ProviderMembers>),
     /// All that this part has shown as its thought was its answer: no thought was in the text.
     Unthought,
     /// The upstream's own count; the last one wins.
@@ -344,6 +348,7 @@ impl Piece {
             | Piece::Logprobs(_)
             | Piece::Note(_)
             | Piece::ThoughtsDropped(_)
+            | Piece::Members(_)
             | Piece::Unthought
             | Piece::Usage(_)
             | Piece::End(_) => 0,
@@ -370,10 +375,21 @@ pub enum GenerationEnd {
     },
     /// The part's limit was reached.
     Limit,
+    /// The model's own limit was reached: its context, or the most that its provider lets it write.
+    ModelLimit,
+    /// The upstream broke it off.
+    BrokenOff,
     /// The model wants tools to be called.
     ToolCalls,
     /// The upstream withheld the answer.
     Filtered,
+}
+
+impl GenerationEnd {
+    /// True if the model would have gone on.
+    pub fn is_cut(self) -> bool {
+        matches!(self, GenerationEnd::Limit | GenerationEnd::ModelLimit | GenerationEnd::BrokenOff)
+    }
 }
 
 /// An upstream's own count.

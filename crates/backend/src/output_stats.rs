@@ -133,6 +133,7 @@ impl OutputMeasurement {
             | Piece::StoppedBy(_)
             | Piece::ThoughtsDropped(_)
             | Piece::Fingerprint(_)
+            | Piece::Members(_)
             | Piece::Unthought
             | Piece::Logprobs(_)
             | Piece::Note(_) => {}

@@ -157,6 +157,7 @@ impl CallTimer {
             | Piece::StoppedBy(_)
             | Piece::ThoughtsDropped(_)
             | Piece::Fingerprint(_)
+            | Piece::Members(_)
             | Piece::Unthought
             | Piece::Logprobs(_)
             | Piece::Note(_)

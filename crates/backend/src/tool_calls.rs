@@ -8,7 +8,7 @@ use stint_prompt::tool_calls::{AnswerSegment, ToolCallParser, ToolCallSyntax};
 use stint_types::chat::Request;
 use stint_types::units::{RequestId, Tokens};
 
-use super::{Failure, Generation, GenerationEnd, Piece, UnsupportedFeature};
+use super::{Failure, Generation, Piece, UnsupportedFeature};
 
 /// Whether a request for tools can be made of a model that writes its calls in this syntax.
 ///
@@ -77,7 +77,7 @@ impl ToolCallStream {
                 }
                 Ok(Piece::End(ending)) => {
                     let said = match ending {
-                        GenerationEnd::Limit => self.calls.finish_cut(),
+                        ending if ending.is_cut() => self.calls.finish_cut(),
                         _ => self.calls.finish(),
                     };
                     self.push_parsed(said, Tokens::ZERO);
@@ -111,6 +111,7 @@ mod tests {
     use serde_json::json;
 
     use super::*;
+    use crate::GenerationEnd;
     use stint_types::chat::{Message, Role, Tool};
 
     fn request(choice: &str) -> Request {

@@ -79,7 +79,9 @@ pub(super) fn apply(section: &Section<'_>, settings: &mut Settings) {
     section.set("limit_has_thought", &mut dialect.limit_includes_thought);
     dialect.effort = section.word("effort_as", &EFFORTS).unwrap_or(dialect.effort);
     dialect.budget = section.word("budget_as", &BUDGETS).or(dialect.budget);
-    dialect.resume = section.word("resume_as", &RESUMES).unwrap_or(dialect.resume);
+    if let Some(resume) = section.word("resume_as", &RESUMES) {
+        (dialect.resume, dialect.prefill) = (resume, resume.prefill());
+    }
     dialect.usage = section.word("usage_as", &USAGES).unwrap_or(dialect.usage);
     if let Some(switch) = switch(section) {
         dialect.switch = switch;

@@ -1,4 +1,4 @@
-use stint_backend::remote::openai::{BudgetMember, Dialect, ResumeMethod, ThinkingSwitch};
+use stint_backend::remote::openai::{BudgetMember, Dialect, PrefillMethod, ResumeMethod, ThinkingSwitch};
 use stint_types::catalog::{Capability, EnforcementClass, UnknownMembers};
 
 use super::{ModelSource, check, load_text};
@@ -73,6 +73,7 @@ fn an_upstream_of_no_known_kind_says_what_it_has() {
     let expected = Dialect {
         budget: Some(BudgetMember::ThinkingBudget),
         resume: ResumeMethod::FinalMessage,
+        prefill: PrefillMethod::FinalMessage,
         switch: ThinkingSwitch::Template("thinking".into()),
         omits: vec!["top_k".into()],
         ..Dialect::openai()

@@ -6,14 +6,10 @@ use stint_types::units::Tokens;
 
 use super::super::continuation::ContinuationNeed;
 use super::super::running_part::PartEnd;
+use super::limit_enforcer::count_max;
 use super::repeat_filter::RepeatFilter;
 use super::step::{ChoiceEnd, visible_answer};
 use super::{ChoiceState, ChoiceStateMachine, ChoiceStep};
-
-/// An answer that ends so many tokens before its limit was ended by it: not all count alike.
-const LIMIT_TOLERANCE: u64 = 8;
-/// The same for one part in so many of the answer.
-const LIMIT_TOLERANCE_PART: u64 = 8;
 
 impl ChoiceStateMachine {
     /// What another call needs, where this piece is the end that money alone sets to an answer.
@@ -25,7 +21,7 @@ impl ChoiceStateMachine {
         let answers =
             self.state == ChoiceState::Solution && !self.tool_calls && !self.answer_so_far.trim().is_empty();
         let so_far = self.account.solution_so_far();
-        let is_used_up = so_far + Tokens(so_far.0 / LIMIT_TOLERANCE_PART + LIMIT_TOLERANCE) >= limit;
+        let is_used_up = count_max(so_far) >= limit;
         let ended = self.stop_filter.stopped_by().is_some() || !self.enforcer.holds_limit();
         if !answers || !is_used_up || ended || limit >= max {
             return None;

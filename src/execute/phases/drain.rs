@@ -32,6 +32,7 @@ impl ChoiceStateMachine {
             }
             Piece::ToolCall(delta) => self.account.add_dropped(&delta.arguments, Tokens::ZERO),
             Piece::Usage(usage) => self.account.set_usage(usage),
+            Piece::Members(members) => self.account.spent.add_members(*members),
             Piece::End(_) => {
                 self.finalize(String::new(), PartEnd::Completed, ChoiceEnd::STOPPED);
                 return true;

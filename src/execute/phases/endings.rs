@@ -16,12 +16,15 @@ impl ChoiceStateMachine {
         self.finalize(rest, PartEnd::BrokenOff, ChoiceEnd::broken_off(SolutionStopReason::Deadline))
     }
 
-    /// True if a choice that ended like that has no answer, because a limit came first or its thought was never closed. A
-    /// model that ends its text at once has answered with nothing.
+    /// True if a choice that ended like that has no answer, because a limit came first. A model that ends its text at once, or
+    /// behind its thought, has answered with nothing.
     pub fn lacks_answer(&self, finish: FinishReason) -> bool {
-        let lost = self.account.spent.thinking_ended == ThinkingStopReason::Stopped;
-        let is_cut = finish == FinishReason::Length || (finish == FinishReason::Stop && lost);
-        is_cut && !self.has_answered && !self.tool_calls
+        finish == FinishReason::Length && !self.has_answered && !self.tool_calls
+    }
+
+    /// True if the call wrote beyond its limit.
+    pub fn has_overrun(&self) -> bool {
+        self.enforcer.is_beyond()
     }
 
     /// True if what follows a thought is refused as the caller's fault, who has not asked for it.
@@ -41,16 +44,16 @@ impl ChoiceStateMachine {
     /// The upstream ended the last part, and nothing more is called for.
     pub(super) fn conclude(&mut self, ending: GenerationEnd) -> ChoiceStep {
         if self.account.has_visible_thought() {
-            self.end_thinking(if ending == GenerationEnd::Limit {
+            self.end_thinking(if ending.is_cut() {
                 ThinkingStopReason::Cut
             } else {
                 ThinkingStopReason::Stopped
             });
         }
         self.finish(match ending {
-            GenerationEnd::Limit => {
-                ChoiceEnd::broken_off(self.continuation.denied().unwrap_or(self.terms.solution_by.into()))
-            }
+            GenerationEnd::Limit => ChoiceEnd::broken_off(self.limit_reached()),
+            GenerationEnd::ModelLimit => ChoiceEnd::broken_off(SolutionStopReason::Model),
+            GenerationEnd::BrokenOff => ChoiceEnd::broken_off(SolutionStopReason::Upstream),
             GenerationEnd::Filtered => {
                 ChoiceEnd { reason: SolutionStopReason::Upstream, finish: FinishReason::ContentFilter }
             }
@@ -59,6 +62,12 @@ impl ChoiceStateMachine {
                 ChoiceEnd { reason: SolutionStopReason::ToolCalls, finish: FinishReason::ToolCalls }
             }
         })
+    }
+
+    /// Whose limit the upstream has reached. One that wrote far less than it was allowed has a limit of its own.
+    fn limit_reached(&self) -> SolutionStopReason {
+        let ours = || self.continuation.denied().unwrap_or(self.terms.solution_by.into());
+        if self.enforcer.ended_below_limit() { SolutionStopReason::Model } else { ours() }
     }
 
     /// Ends a choice that ran to the end of its part, and shows what was withheld. A stop text in that counts before `end`.
@@ -91,7 +100,12 @@ impl ChoiceStateMachine {
         let by = self.stop_filter.stopped_by().map(Box::from).or_else(|| self.stopped_by.take());
         let answered = self.has_begun_answer();
         let spent = &mut self.account.spent;
-        spent.solution_ended = end.reason;
+        let is_thought_alone = spent.thinking_ended == ThinkingStopReason::Stopped && !answered;
+        spent.solution_ended = match end.reason {
+            // It said that it was done, and had not begun.
+            SolutionStopReason::Stop if is_thought_alone => SolutionStopReason::None,
+            reason => reason,
+        };
         spent.stopped_by = by.filter(|_| end.finish == FinishReason::Stop);
         if spent.thinking_ended == ThinkingStopReason::None && spent.thinking > Tokens::ZERO {
             // The thought was hidden; only the usage reported it.

@@ -8,6 +8,16 @@ use stint_types::units::Tokens;
 
 use super::super::overrun_guard::{OverrunGuard, TokenLowerBound, with_tolerance};
 
+/// An answer that ends so many tokens before its limit was ended by it: not all count alike.
+const LIMIT_TOLERANCE: u64 = 8;
+/// The same for one part in so many of the answer.
+const LIMIT_TOLERANCE_PART: u64 = 8;
+
+/// The most that an upstream may count where so many tokens were reported: one that allows no more was ended by its limit.
+pub(super) fn count_max(reported: Tokens) -> Tokens {
+    reported + Tokens(reported.0 / LIMIT_TOLERANCE_PART + LIMIT_TOLERANCE)
+}
+
 /// What the running call may write, what of it passes, and what it showed of its target.
 #[derive(Debug, Clone, Default)]
 pub(super) struct LimitEnforcer {
@@ -17,6 +27,8 @@ pub(super) struct LimitEnforcer {
     /// The most that its answer may take; thought and answer together, where `is_total`.
     answer_max: Tokens,
     is_total: bool,
+    /// What the upstream was sent as the limit of both, where its answer ends by that.
+    sent: Option<Tokens>,
     /// The upstream takes no limit so low, so that it was sent a higher one.
     is_raised: bool,
     /// What has passed of its answer.
@@ -39,7 +51,15 @@ impl LimitEnforcer {
             | GenerationPart::Solution { solution, .. } => (*solution, false),
             GenerationPart::Total { tokens, .. } => (*tokens, true),
         };
+        let sent = match part {
+            // Which of the two limits it is sent, and whether its answer stands under that, differs.
+            GenerationPart::Thought { .. } => None,
+            GenerationPart::Whole { thinking, solution } => Some(*thinking + *solution),
+            GenerationPart::Solution { solution, .. } => Some(*solution),
+            GenerationPart::Total { tokens, .. } => Some(*tokens),
+        };
         *self = LimitEnforcer {
+            sent,
             guard: OverrunGuard::new(limit, self.behavior.has_token_per_piece),
             behavior: self.behavior,
             answer_max,
@@ -96,7 +116,7 @@ impl LimitEnforcer {
         self.guard.record(piece);
         self.is_beyond = self.guard.is_exceeded();
         match piece {
-            Piece::End(_) => false,
+            Piece::End(_) | Piece::Members(_) => false,
             Piece::Usage(_) => was_beyond && self.is_beyond,
             _ => self.is_beyond,
         }
@@ -119,6 +139,11 @@ impl LimitEnforcer {
         now.to_owned()
     }
 
+    /// True if something may have come after the upstream's limit.
+    pub(super) fn is_beyond(&self) -> bool {
+        self.is_beyond
+    }
+
     /// True if some of the answer has not passed.
     pub(super) fn withholds(&self) -> bool {
         !self.withheld.is_empty()
@@ -131,6 +156,14 @@ impl LimitEnforcer {
         let is_within = || self.guard.reports_within(self.passable_max()) && !self.is_beyond;
         let is_cut = self.is_raised && self.guard.written() > self.guard.limit();
         (!is_cut && (withheld.is_empty() || is_within())).then_some(withheld)
+    }
+
+    /// True if the call is reported to have written far less than it was allowed.
+    pub(super) fn ended_below_limit(&self) -> bool {
+        let is_below = |written: Tokens, limit: Tokens| count_max(written) < limit;
+        let is_answer_below = self.is_total || is_below(self.guard.answer_tokens(), self.answer_max);
+        let is_all_below = self.sent.is_some_and(|limit| is_below(self.guard.written(), limit));
+        self.guard.is_counted() && is_answer_below && is_all_below
     }
 
     /// What was withheld is never shown.

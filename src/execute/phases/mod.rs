@@ -86,6 +86,8 @@ pub struct ChoiceStateMachine {
     arguments: BTreeMap<u32, String>,
     /// Something of the answer came, if only blank.
     has_answered: bool,
+    /// A picture or a sound came.
+    has_media: bool,
     rescued: bool,
     overran: bool,
     enforcer: LimitEnforcer,
@@ -117,6 +119,7 @@ impl ChoiceStateMachine {
             tool_calls: false,
             arguments: BTreeMap::new(),
             has_answered: false,
+            has_media: false,
             rescued: false,
             overran: false,
             enforcer: LimitEnforcer::default(),
@@ -244,6 +247,7 @@ impl ChoiceStateMachine {
             | Piece::StoppedBy(_)
             | Piece::ThoughtsDropped(_)
             | Piece::Fingerprint(_)
+            | Piece::Members(_)
             | Piece::Unthought
             | Piece::Logprobs(_)
             | Piece::Note(_)
@@ -254,6 +258,6 @@ impl ChoiceStateMachine {
 
     /// True if something of an answer came, be it text or a call.
     fn has_begun_answer(&self) -> bool {
-        !self.stop_filter.is_empty() || self.tool_calls
+        !self.stop_filter.is_empty() || self.tool_calls || self.has_media
     }
 }

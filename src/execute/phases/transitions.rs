@@ -2,7 +2,7 @@
 
 use stint_backend::{GenerationEnd, Piece, TagEdge, TokenUsage};
 use stint_types::catalog::{EnforcementClass, ThinkingStopReason};
-use stint_types::chat::{ChoiceEvent, ToolCallDelta};
+use stint_types::chat::{AnswerNote, ChoiceEvent, ToolCallDelta};
 use stint_types::units::Tokens;
 
 use super::super::running_part::PartEnd;
@@ -28,7 +28,8 @@ impl ChoiceStateMachine {
             Piece::Summary(text) if text.is_empty() => {}
             Piece::Summary(text) => return ChoiceStep::Show(ChoiceEvent::Thought(text)),
             Piece::Signed(signed) => return ChoiceStep::Show(ChoiceEvent::Signed(signed)),
-            Piece::Note(note) => return ChoiceStep::Show(ChoiceEvent::Note(note)),
+            Piece::Note(note) => return self.on_note(note),
+            Piece::Members(members) => self.account.spent.add_members(*members),
             Piece::StoppedBy(text) => self.stopped_by = Some(text),
             Piece::ThoughtsDropped(count) => {
                 let dropped = &mut self.account.spent.thoughts_dropped;
@@ -75,6 +76,15 @@ impl ChoiceStateMachine {
             return self.hang_up(String::new());
         }
         ChoiceStep::Continue
+    }
+
+    /// A picture or a sound is an answer, or a part of one.
+    fn on_note(&mut self, note: AnswerNote) -> ChoiceStep {
+        if matches!(note, AnswerNote::Image(_) | AnswerNote::Audio(_)) {
+            self.begin_answer();
+            (self.has_answered, self.has_media) = (true, true);
+        }
+        ChoiceStep::Show(ChoiceEvent::Note(note))
     }
 
     fn on_tag(&mut self, tokens: Tokens, edge: TagEdge) {
@@ -177,7 +187,11 @@ impl ChoiceStateMachine {
             return self.resume_answer();
         }
         let answered = self.has_begun_answer();
-        let limit = ending == GenerationEnd::Limit;
+        if ending == GenerationEnd::Filtered {
+            // Nobody asks for the rest of what its provider withholds.
+            return self.conclude(ending);
+        }
+        let limit = ending.is_cut();
         // A text that ends inside a thought has lost its answer as well.
         let lost =
             limit || (self.account.has_visible_thought() && matches!(ending, GenerationEnd::Stop { .. }));
@@ -191,7 +205,9 @@ impl ChoiceStateMachine {
                     PartEnd::Completed,
                 ))
             }
-            (EnforcementClass::Continue, _) if limit && !self.tool_calls && self.thinks => {
+            (EnforcementClass::Continue, _)
+                if ending == GenerationEnd::Limit && !self.tool_calls && self.thinks =>
+            {
                 self.continue_answer(ending)
             }
             (EnforcementClass::Native, _)

@@ -2,7 +2,7 @@
 
 use crate::execute::{ChoiceTerms, WholeAnswer};
 use stint_types::catalog::{Model, Offer};
-use stint_types::chat::Request;
+use stint_types::chat::{CompletionKind, Request};
 use stint_types::units::Tokens;
 
 /// How an offer is run on a request whose prompt is at most so long.
@@ -28,7 +28,7 @@ pub(super) fn terms(offer: &Offer, model: Option<&Model>, prompt: Tokens, reques
         has_free_input: model.and_then(|model| model.tariff).is_none_or(|tariff| tariff.has_free_input()),
         cache_ttl: request.cache_ttl(),
         stop: request.sampling.stop.clone(),
-        kind: request.kind,
+        kind: if request.continues_last { CompletionKind::Text } else { request.kind },
     }
 }
 

@@ -13,8 +13,9 @@ use super::models;
 /// The paths whose callers speak this dialect.
 const PATHS: &str = "/v1/messages";
 
-/// Where callers of several dialects ask; a header tells which.
-const MODELS: &str = "/v1/models";
+/// The paths whose callers speak another one, whatever headers they send. Elsewhere a header tells.
+const OTHERS: [&str; 5] =
+    ["/v1/chat", "/v1/completions", "/v1/responses", "/v1/conversations", "/v1/embeddings"];
 
 /// What the SDK calls a server that has no room.
 const OVERLOADED: u16 = 529;
@@ -69,7 +70,7 @@ pub(in crate::http) async fn rewrite_errors<F: Future<Output = Response>>(
 pub(in crate::http) fn is_spoken(path: &str, headers: &HeaderMap) -> bool {
     let is_below =
         |of: &str| path.strip_prefix(of).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'));
-    is_below(PATHS) || (is_below(MODELS) && models::speaks(headers))
+    is_below(PATHS) || (models::speaks(headers) && !OTHERS.iter().any(|path| is_below(path)))
 }
 
 /// An answer with its error, if it is one, in this dialect, and with its id where the SDK looks for it.

@@ -8,8 +8,8 @@ use crate::http::budget::{self, BudgetParser};
 use crate::http::cache_control;
 use crate::http::error::{ApiError, codes};
 use crate::http::fields::Fields;
-use crate::http::tool_choice;
-use stint_types::chat::{EffortChanges, Request, SamplingOptions, Tool};
+use crate::http::{hosted_tools, tool_choice};
+use stint_types::chat::{EffortChanges, Request, Role, SamplingOptions, Tool};
 use stint_types::units::EpisodeId;
 
 use super::budget::read_task_budget;
@@ -47,6 +47,7 @@ pub(super) fn request(
         response_format,
         effort_changes,
         extra,
+        continues_last: messages.last().is_some_and(|message| message.role == Role::Assistant),
         ..Request::new(model, messages)
     })
 }
@@ -204,9 +205,15 @@ fn read_tool(path: &str, tool: Value) -> Result<Tool, ApiError> {
         None | Some("custom") => None,
         Some(search) if search.starts_with("tool_search_tool_") => Some(
             "must be \"custom\": no tools are searched for at the provider; leave this one out, and the model gets all tools at \
-             once, those with `defer_loading` too",
+             once, those with `defer_loading` too"
+                .to_owned(),
         ),
-        Some(_) => Some("must be \"custom\": tools that run at a provider are not offered"),
+        Some(kind) => {
+            let kind = &kind[..kind.floor_char_boundary(KIND_SHOWN_MAX)];
+            Some(format!(
+                "must be \"custom\": \"{kind}\" is not offered, and neither is any other tool that runs at a provider"
+            ))
+        }
     };
     if let Some(must) = must {
         return Err(ApiError::invalid(Some(&fields.full_name("type")), must));

@@ -9,13 +9,14 @@ use crate::gateway::{RequestReceipt, RequestTask};
 use crate::http::budget_report::budget;
 use crate::http::dialect::StreamWriter;
 use crate::http::error::ApiError;
+use crate::http::provider_members;
 use crate::http::signed;
-use stint_types::chat::{AnswerNote, ChoiceEvent, SignedThought, ToolCallDelta, is_complete_json};
+use stint_types::chat::{AnswerApi, ChoiceEvent, SignedThought, ToolCallDelta, is_complete_json};
 use stint_types::units::{RequestId, Tokens};
 
 use super::blocks;
 use super::errors;
-use super::render::{empty_message, prompt_usage, stop, usage};
+use super::render::{ToldRefusal, empty_message, note_refusal, prompt_usage, stop, usage};
 use super::thoughts::AnthropicThoughts;
 
 /// Anthropic sends one near the beginning of each stream, and others where nothing else comes.
@@ -44,8 +45,8 @@ pub(super) struct AnthropicStreamWriter {
     opened: u32,
     /// Pieces of calls that came before an earlier call was whole.
     waiting: BTreeMap<u32, ToolCallDelta>,
-    /// True once the model declines.
-    refuses: bool,
+    /// That the model declines, and why, once it does.
+    refusal: Option<ToldRefusal>,
 }
 
 impl AnthropicStreamWriter {
@@ -59,7 +60,7 @@ impl AnthropicStreamWriter {
             open: None,
             opened: 0,
             waiting: BTreeMap::new(),
-            refuses: false,
+            refusal: None,
         }
     }
 
@@ -76,12 +77,11 @@ impl AnthropicStreamWriter {
         match event {
             ChoiceEvent::Thought(_) if self.thoughts != AnthropicThoughts::Shown => String::new(),
             ChoiceEvent::Signed(_) if self.thoughts == AnthropicThoughts::Hidden => String::new(),
-            ChoiceEvent::Note(AnswerNote::Refusal) => {
-                self.refuses = true;
+            ChoiceEvent::Note(_) => {
+                note_refusal(&mut self.refusal, &event);
                 String::new()
             }
-            ChoiceEvent::Logprobs(_)
-            | ChoiceEvent::Note(AnswerNote::Phase(_) | AnswerNote::Annotation(_)) => String::new(),
+            ChoiceEvent::Logprobs(_) => String::new(),
             ChoiceEvent::Thought(text) => {
                 let opened = self.open(AnthropicOpenBlock::Thinking, || blocks::thinking("", ""));
                 opened + &self.delta(&json!({ "type": "thinking_delta", "thinking": text }))
@@ -196,9 +196,9 @@ impl AnthropicStreamWriter {
             text += &self.next_call();
         }
         text += &self.close();
-        let (reason, by) = stop(receipt, self.refuses);
-        let delta = json!({ "stop_reason": reason, "stop_sequence": by });
-        let end = json!({ "delta": delta, "usage": usage(receipt), "budget": budget(receipt) });
+        let delta = stop(receipt, self.refusal.as_ref());
+        let mut end = json!({ "delta": delta, "usage": usage(receipt), "budget": budget(receipt) });
+        provider_members::add(&mut end, provider_members::of_answer(receipt, AnswerApi::Messages));
         text + &event("message_delta", end) + &event("message_stop", json!({}))
     }
 }
@@ -246,7 +246,7 @@ mod tests {
             open: None,
             opened: 0,
             waiting: BTreeMap::new(),
-            refuses: false,
+            refusal: None,
         }
     }
 

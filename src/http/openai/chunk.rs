@@ -5,8 +5,6 @@ use serde_json::Value;
 
 use crate::http::budget_report::BudgetReport;
 
-use super::render::Usage;
-
 /// A chunk. What it is made of is borrowed: most live as long as it takes to write them.
 #[derive(Debug, Serialize)]
 pub(super) struct CompletionChunk<'a> {
@@ -17,7 +15,7 @@ pub(super) struct CompletionChunk<'a> {
     pub(super) choices: &'a [ChunkChoice<'a>],
     /// Null in all chunks but the last, where it was asked for.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub(super) usage: Option<Option<Usage>>,
+    pub(super) usage: Option<Option<Value>>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) budget: Option<BudgetReport<'a>>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -48,6 +46,10 @@ pub(super) struct ChunkDelta<'a> {
     pub(super) refusal: Option<&'a str>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) annotations: Option<[&'a Value; 1]>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) images: Option<[&'a Value; 1]>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) audio: Option<&'a Value>,
     /// The thought once more, under another name, where that is wanted.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) reasoning: Option<&'a str>,

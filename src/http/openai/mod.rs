@@ -2,9 +2,11 @@
 
 mod budget;
 mod checks;
+mod choice_content;
 mod chunk;
 pub(super) mod completions;
 mod parse;
+mod prefill;
 mod render;
 mod stream;
 mod text;

@@ -5,12 +5,13 @@ use serde_json::{Map, Value, json};
 use crate::http::error::ApiError;
 use crate::http::fields::Fields;
 use crate::http::tool_pairing::{self, TurnGrouping, UnpairedTool};
-use crate::http::{cache_control, metadata, signed};
+use crate::http::{cache_control, hosted_tools, metadata, signed};
 use stint_types::chat::{
-    ContentPart, Message, Request, Role, SamplingOptions, SignedThought, Tool, ToolCall,
+    ContentPart, MESSAGE_MEMBERS, Message, Request, Role, SamplingOptions, SignedThought, Tool, ToolCall,
 };
 
 use super::checks::STOPS_MAX;
+use super::prefill;
 
 /// What the caller wants of the wire, apart from the answer itself.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -52,22 +53,22 @@ const REFUSED: &[(&str, &str)] = &[
     ("moderation", "is not offered; leave it out"),
 ];
 
-/// What our own answers, and those of others, carry besides, and so what clients send back. The last two are `LiteLLM`'s, which
-/// says there once more what it has read.
-const ECHOED: &[&str] =
-    &["annotations", "audio", "function_call", "provider_specific_fields", "thinking_blocks"];
+/// What our own answers, and those of others, carry besides, and so what clients send back, beside the
+/// [members](MESSAGE_MEMBERS) of a provider's message. The last one is `LiteLLM`'s, which says there once more what it has read.
+const ECHOED: &[&str] = &["annotations", "function_call", "thinking_blocks"];
 
 /// The members of a body that are not about budgets; those were taken before.
 pub(super) fn request(
     fields: &mut Fields,
     model: String,
 ) -> Result<(Request, OpenAiDeliveryOptions), ApiError> {
-    let mut messages = messages(fields)?;
+    let (mut messages, continues_last) = messages(fields)?;
     cache_control::take_from_request(fields, &mut messages)?;
     let stream = fields.boolean("stream")?.unwrap_or(false);
     let choices = choices(fields)?;
     best_of(fields, choices)?;
     let request = Request {
+        continues_last,
         sampling: sampling(fields)?,
         choices,
         logprobs: logprobs(fields)?,
@@ -196,8 +197,11 @@ fn tool(at: usize, mut declaration: Value) -> Result<Tool, ApiError> {
     if declaration["type"] != "function" {
         let param = format!("tools[{at}].type");
         let why = match declaration["type"].as_str() {
-            Some("custom") => "must be \"function\" here: custom tools are taken on /v1/responses only",
-            _ => "must be \"function\": built-in tools are not offered",
+            Some("custom") => {
+                "must be \"function\" here: custom tools are taken on /v1/responses only".to_owned()
+            }
+            Some(kind) => hosted_tools::not_offered("must be \"function\"", kind),
+            None => "must be \"function\"".to_owned(),
         };
         return Err(ApiError::invalid(Some(&param), why));
     }
@@ -210,16 +214,18 @@ fn tool(at: usize, mut declaration: Value) -> Result<Tool, ApiError> {
     }
 }
 
-fn messages(fields: &mut Fields) -> Result<Vec<Message>, ApiError> {
+/// The messages, and whether the last one is to be continued.
+fn messages(fields: &mut Fields) -> Result<(Vec<Message>, bool), ApiError> {
     let must = "a list with at least one message";
-    let list = fields.list("messages")?.ok_or_else(|| ApiError::missing("messages", must))?;
+    let mut list = fields.list("messages")?.ok_or_else(|| ApiError::missing("messages", must))?;
     if list.is_empty() {
         return Err(ApiError::invalid(Some("messages"), format!("must be {must}")));
     }
+    let continues_last = prefill::take(fields, &mut list)?;
     let read = |(at, value)| message(format!("messages[{at}]"), value);
     let messages: Vec<Message> = list.into_iter().enumerate().map(read).collect::<Result<_, ApiError>>()?;
     tool_pairing::check(&messages, TurnGrouping::PerMessage).map_err(|unpaired| unpaired_error(&unpaired))?;
-    Ok(messages)
+    Ok((messages, continues_last))
 }
 
 /// OpenAI refuses such conversations too.
@@ -266,6 +272,7 @@ fn message(path: String, value: Value) -> Result<Message, ApiError> {
     let thought = fields.text("reasoning_content")?;
     let thought = thought.or(fields.text("reasoning")?);
     fields.take_all(ECHOED);
+    fields.take_all(&MESSAGE_MEMBERS);
     let mut signed = signed::read_details(&fields.list("reasoning_details")?.unwrap_or_default());
     signed.extend(extras);
     let message = Message {

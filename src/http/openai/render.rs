@@ -1,15 +1,17 @@
 //! A whole completion as one object, and its usage.
 
 use serde::Serialize;
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 
 use crate::gateway::RequestReceipt;
 use crate::http::budget_report::{BudgetReport, budget};
 use crate::http::collected_choice::CollectedChoice;
-use crate::http::signed;
+use crate::http::provider_members;
 use stint_types::catalog::ChoiceUsage;
-use stint_types::chat::{AnswerNote, ChoiceEvent, ToolCallDelta};
+use stint_types::chat::{AnswerApi, ChoiceEvent};
 use stint_types::units::{RequestId, Timestamp, Tokens};
+
+use super::choice_content::ChoiceContent;
 
 /// What an answer has beside its texts, usually.
 const BESIDE_TEXTS: usize = 1536;
@@ -23,8 +25,11 @@ struct Completion<'r> {
     model: &'r str,
     system_fingerprint: &'r str,
     choices: Vec<WholeChoice>,
-    usage: Usage,
+    usage: Value,
     budget: BudgetReport<'r>,
+    /// What the provider says besides.
+    #[serde(flatten)]
+    members: Map<String, Value>,
 }
 
 /// A choice: of a conversation's answer its `message`, of how a text goes on its `text`.
@@ -37,6 +42,8 @@ struct WholeChoice {
     text: Option<String>,
     logprobs: Value,
     finish_reason: &'static str,
+    #[serde(flatten)]
+    members: Map<String, Value>,
 }
 
 /// An answer as a message.
@@ -49,6 +56,11 @@ struct ChatMessage {
     /// The sources of the content.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     annotations: Vec<Value>,
+    /// Pictures and sound that the model made.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    images: Vec<Value>,
+    #[serde(skip_serializing_if = "Map::is_empty")]
+    audio: Map<String, Value>,
     /// The thought once more, under another name, where that is wanted.
     #[serde(skip_serializing_if = "Option::is_none")]
     reasoning: Option<String>,
@@ -58,11 +70,13 @@ struct ChatMessage {
     reasoning_details: Vec<Value>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     tool_calls: Vec<Value>,
+    #[serde(flatten)]
+    members: Map<String, Value>,
 }
 
 /// What was counted.
 #[derive(Debug, Serialize)]
-pub(super) struct Usage {
+struct Usage {
     prompt_tokens: Tokens,
     completion_tokens: Tokens,
     total_tokens: Tokens,
@@ -83,57 +97,41 @@ struct CompletionDetails {
 }
 
 /// A choice as a message, and the chances of its tokens where they are wanted.
-fn message(choice: CollectedChoice, options: OpenAiRenderOptions) -> (ChatMessage, Value) {
-    let mut logprobs = Value::Null;
-    let (mut thought, mut answer, mut refusal) = (String::new(), String::new(), None);
-    let (mut tool_calls, mut reasoning_details, mut annotations) = (Vec::new(), Vec::new(), Vec::new());
-    let mut extras = Vec::new();
-    for event in choice.into_events() {
-        match event {
-            ChoiceEvent::Thought(text) if thought.is_empty() => thought = text,
-            ChoiceEvent::Thought(text) => thought += &text,
-            ChoiceEvent::Note(AnswerNote::Refusal) => refusal = Some(String::new()),
-            ChoiceEvent::Note(AnswerNote::Annotation(source)) => annotations.push(source),
-            // Chat completions have one message, and no place for this.
-            ChoiceEvent::Note(AnswerNote::Phase(_)) => {}
-            ChoiceEvent::Answer(text) => {
-                let so_far = refusal.as_mut().unwrap_or(&mut answer);
-                if so_far.is_empty() { *so_far = text } else { *so_far += &text }
-            }
-            ChoiceEvent::Logprobs(entries) => logprobs = logprobs_member(entries),
-            ChoiceEvent::Signed(signed) => match signed::call_extra(&signed) {
-                Some(extra) => extras.push(extra),
-                None => reasoning_details.push(signed::reasoning_detail(&signed)),
-            },
-            ChoiceEvent::ToolCall(call) => tool_calls.push((call.index, tool_call(call))),
-        }
-    }
-    if !options.thoughts {
-        reasoning_details.clear();
-    }
+fn message(
+    choice: CollectedChoice,
+    members: Map<String, Value>,
+    options: OpenAiRenderOptions,
+) -> (ChatMessage, Value) {
+    let ChoiceContent {
+        thought,
+        answer,
+        refusal,
+        annotations,
+        images,
+        audio,
+        tool_calls,
+        extras,
+        reasoning_details,
+        logprobs,
+    } = ChoiceContent::of(choice);
     let tool_calls = with_extras(tool_calls, extras);
-    // The model said only at the end that all of it declines.
-    if refusal.as_ref().is_some_and(String::is_empty) {
-        refusal = Some(std::mem::take(&mut answer));
-    }
-    let is_silent = answer.is_empty() && (!tool_calls.is_empty() || refusal.is_some());
+    let has_other = !tool_calls.is_empty() || refusal.is_some() || !images.is_empty() || !audio.is_empty();
+    let is_silent = answer.is_empty() && has_other;
     let reasoning_content = Some(thought).filter(|thought| options.thoughts && !thought.is_empty());
     let message = ChatMessage {
         role: "assistant",
         content: (!is_silent).then_some(answer),
         refusal,
         annotations,
+        images,
+        audio,
         reasoning: reasoning_content.clone().filter(|_| options.mirror),
         reasoning_content,
-        reasoning_details,
+        reasoning_details: if options.thoughts { reasoning_details } else { Vec::new() },
         tool_calls,
+        members,
     };
     (message, logprobs)
-}
-
-fn tool_call(ToolCallDelta { id, name, arguments, .. }: ToolCallDelta) -> Value {
-    let function = json!({ "name": name.unwrap_or_default(), "arguments": arguments });
-    json!({ "id": id.unwrap_or_default(), "type": "function", "function": function })
 }
 
 /// The calls, by their place in the answer, with what their provider added to them.
@@ -144,11 +142,6 @@ fn with_extras(mut calls: Vec<(u32, Value)>, extras: Vec<(u32, Value)>) -> Vec<V
         }
     }
     calls.into_iter().map(|(_, call)| call).collect()
-}
-
-/// The chances of tokens, as OpenAI has them in a choice.
-pub(super) fn logprobs_member(entries: Vec<Value>) -> Value {
-    json!({ "content": Value::Array(entries), "refusal": null })
 }
 
 /// A choice as text alone.
@@ -234,14 +227,17 @@ pub(super) fn completion(
 ) -> String {
     let choices = choices.into_iter().zip(&receipt.choices).enumerate().map(|(index, (choice, settled))| {
         let choice = choice.without_partial_calls(settled.finish);
+        let members = provider_members::of_choice(settled, AnswerApi::Chat);
         let (message, text, logprobs) = match options.kind {
             CompletionFormat::Chat => {
-                let (message, logprobs) = message(choice, options);
+                let of_message = members.map(|members| members.message.clone()).unwrap_or_default();
+                let (message, logprobs) = message(choice, of_message, options);
                 (Some(message), None, logprobs)
             }
             CompletionFormat::Text => (None, Some(text(choice)), Value::Null),
         };
-        WholeChoice { index, message, text, logprobs, finish_reason: settled.finish.as_str() }
+        let members = members.map(|members| members.choice.clone()).unwrap_or_default();
+        WholeChoice { index, message, text, logprobs, finish_reason: settled.finish.as_str(), members }
     });
     let completion = Completion {
         id: options.kind.id(receipt.id),
@@ -252,13 +248,20 @@ pub(super) fn completion(
         choices: choices.collect(),
         usage: usage(receipt),
         budget: budget(receipt),
+        members: provider_members::of_answer(receipt, AnswerApi::Chat),
     };
     let length = completion.choices.iter().map(WholeChoice::text_bytes).sum::<usize>();
     json_of(&completion, length)
 }
 
 /// The delivered choices, summed; the prompt, and what of it came from the provider's cache, once.
-pub(super) fn usage(receipt: &RequestReceipt) -> Usage {
+pub(super) fn usage(receipt: &RequestReceipt) -> Value {
+    let mut usage = json!(counted(receipt));
+    provider_members::add(&mut usage, provider_members::of_usage(receipt, AnswerApi::Chat));
+    usage
+}
+
+fn counted(receipt: &RequestReceipt) -> Usage {
     let total = |count: fn(&ChoiceUsage) -> Tokens| -> Tokens {
         receipt.choices.iter().map(|choice| count(&choice.spent)).sum()
     };

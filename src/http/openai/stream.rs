@@ -3,18 +3,20 @@
 use std::sync::Arc;
 
 use serde::Serialize;
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use crate::gateway::{RequestReceipt, RequestTask};
 use crate::http::budget_report::budget;
 use crate::http::dialect::StreamWriter;
 use crate::http::error::ApiError;
+use crate::http::provider_members::{self, DECLINED};
 use crate::http::signed;
-use stint_types::chat::{AnswerNote, ChoiceEvent};
+use stint_types::chat::{AnswerApi, AnswerNote, ChoiceEvent};
 use stint_types::units::Timestamp;
 
+use super::choice_content::logprobs_member;
 use super::chunk::{CallPiece, ChunkChoice, ChunkDelta, CompletionChunk, FunctionPiece};
-use super::render::{CompletionFormat, OpenAiRenderOptions, logprobs_member, usage};
+use super::render::{CompletionFormat, OpenAiRenderOptions, usage};
 
 /// Keeps a silent stream alive; clients skip it.
 const COMMENT: &str = ": thinking\n\n";
@@ -145,11 +147,7 @@ impl OpenAiStreamWriter {
                 Some(ChunkDelta { refusal: Some(text), ..delta })
             }
             ChoiceEvent::Answer(text) => Some(ChunkDelta { content: Some(text), ..delta }),
-            ChoiceEvent::Note(AnswerNote::Annotation(source))
-                if self.options.kind == CompletionFormat::Chat =>
-            {
-                Some(ChunkDelta { annotations: Some([source]), ..delta })
-            }
+            ChoiceEvent::Note(note) if self.options.kind == CompletionFormat::Chat => note_delta(note),
             ChoiceEvent::Logprobs(_) | ChoiceEvent::Note(_) => None,
             ChoiceEvent::Thought(_) | ChoiceEvent::Signed(_) if !self.options.thoughts => None,
             ChoiceEvent::ToolCall(_) if self.options.kind == CompletionFormat::Text => None,
@@ -186,21 +184,30 @@ impl OpenAiStreamWriter {
     fn done(&mut self, receipt: &RequestReceipt) -> String {
         let mut text = String::new();
         let fingerprint = Some(&*receipt.fingerprint);
+        let of_answer = provider_members::of_answer(receipt, AnswerApi::Chat);
         let last = receipt.choices.len().saturating_sub(1);
         for (at, choice) in receipt.choices.iter().enumerate() {
             let index = u32::try_from(at).unwrap_or(u32::MAX);
             let choices = [self.choice(index, ChunkDelta::default(), Some(choice.finish.as_str()))];
             let chunk = self.chunk(&choices);
-            text += &data(&if at == last {
+            let mut chunk = json!(if at == last {
                 CompletionChunk { budget: Some(budget(receipt)), system_fingerprint: fingerprint, ..chunk }
             } else {
                 chunk
             });
+            if let Some(members) = provider_members::of_choice(choice, AnswerApi::Chat) {
+                provider_members::add(&mut chunk["choices"][0], members.choice.clone());
+                provider_members::add(&mut chunk["choices"][0]["delta"], members.message.clone());
+            }
+            provider_members::add(&mut chunk, of_answer.clone());
+            text += &data(&chunk);
         }
         if self.include_usage {
             let usage = Some(Some(usage(receipt)));
             let system_fingerprint = fingerprint;
-            text += &data(&CompletionChunk { usage, system_fingerprint, ..self.chunk(&[]) });
+            let mut chunk = json!(CompletionChunk { usage, system_fingerprint, ..self.chunk(&[]) });
+            provider_members::add(&mut chunk, of_answer);
+            text += &data(&chunk);
         }
         text + "data: [DONE]\n\n"
     }
@@ -243,6 +250,20 @@ impl StreamWriter for OpenAiStreamWriter {
     /// No `[DONE]` after it.
     fn write_error(&mut self, problem: &ApiError) -> String {
         data(&problem.to_json())
+    }
+}
+
+/// What a note is told as.
+fn note_delta(note: &AnswerNote) -> Option<ChunkDelta<'_>> {
+    let delta = ChunkDelta::default();
+    match note {
+        AnswerNote::Annotation(source) => Some(ChunkDelta { annotations: Some([source]), ..delta }),
+        AnswerNote::Declined(why) => {
+            Some(ChunkDelta { refusal: Some(why.as_deref().unwrap_or(DECLINED)), ..delta })
+        }
+        AnswerNote::Image(image) => Some(ChunkDelta { images: Some([image]), ..delta }),
+        AnswerNote::Audio(audio) => Some(ChunkDelta { audio: Some(audio), ..delta }),
+        AnswerNote::Refusal | AnswerNote::Phase(_) => None,
     }
 }
 

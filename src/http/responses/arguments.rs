@@ -2,13 +2,12 @@
 
 use serde_json::{Value, json};
 
-/// The one argument of a custom tool.
-pub(super) const INPUT: &str = "input";
+use stint_types::chat::CUSTOM_INPUT;
 
 /// The plain text in the arguments of a call of a custom tool; what has another form is passed on as it is.
 pub(super) fn unwrap_input(arguments: &str) -> String {
     let mut read = serde_json::from_str(arguments).unwrap_or(Value::Null);
-    match read[INPUT].take() {
+    match read[CUSTOM_INPUT].take() {
         Value::String(input) => input,
         _ => arguments.to_owned(),
     }
@@ -25,5 +24,5 @@ pub(super) fn search_arguments(arguments: &str) -> Value {
 
 /// The arguments of a call of a custom tool with that input.
 pub(super) fn wrap_input(input: &str) -> String {
-    json!({ INPUT: input }).to_string()
+    json!({ CUSTOM_INPUT: input }).to_string()
 }

@@ -4,8 +4,9 @@ use serde_json::{Map, Value, json};
 
 use crate::gateway::RequestReceipt;
 use crate::http::budget_report::budget;
+use crate::http::provider_members;
 use stint_types::catalog::ChoiceUsage;
-use stint_types::chat::FinishReason;
+use stint_types::chat::{AnswerApi, FinishReason};
 use stint_types::units::{RequestId, Timestamp, Tokens};
 
 use super::id::response_id;
@@ -124,6 +125,10 @@ pub(super) fn finished(
     frame["model"] = (*receipt.model).into();
     frame["output"] = output.into();
     frame["usage"] = usage(receipt);
+    let mut told = provider_members::of_answer(receipt, AnswerApi::Responses);
+    if let Some(tier) = told.shift_remove("service_tier") {
+        frame["service_tier"] = tier;
+    }
     frame["budget"] = json!(budget(receipt));
     let omitted: Vec<&str> = omitted.kinds().collect();
     if !omitted.is_empty() {
@@ -164,12 +169,14 @@ fn usage(receipt: &RequestReceipt) -> Value {
     let count = |of: fn(&ChoiceUsage) -> Tokens| spent.map_or(Tokens::ZERO, of);
     let (input, output) = (count(|spent| spent.prompt), count(ChoiceUsage::completion));
     let cache = spent.map(ChoiceUsage::prompt_cache).unwrap_or_default();
-    json!({
+    let mut usage = json!({
         "input_tokens": input,
         "input_tokens_details":
             { "cached_tokens": cache.read, "cache_write_tokens": cache.write },
         "output_tokens": output,
         "output_tokens_details": { "reasoning_tokens": count(|spent| spent.thinking) },
         "total_tokens": input + output,
-    })
+    });
+    provider_members::add(&mut usage, provider_members::of_usage(receipt, AnswerApi::Responses));
+    usage
 }

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use serde_json::{Value, json};
 
+use crate::http::provider_members::DECLINED;
 use stint_types::chat::{AnswerNote, ChoiceEvent, SignedThought, ToolCallDelta, is_complete_json};
 use stint_types::units::RequestId;
 
@@ -82,21 +83,32 @@ impl EventWriter {
             ChoiceEvent::Signed(signed) => self.signed(&signed),
             ChoiceEvent::Answer(text) if self.options.is_compaction => self.summary(&text),
             ChoiceEvent::Answer(text) => self.answer(&text),
-            ChoiceEvent::Note(AnswerNote::Refusal) => {
-                self.refuses = true;
-                String::new()
-            }
-            ChoiceEvent::Note(AnswerNote::Annotation(source)) => {
-                self.sources.push(source);
-                self.annotate()
-            }
-            ChoiceEvent::Note(AnswerNote::Phase(word)) => self.begin_phase(word),
+            ChoiceEvent::Note(note) => self.note(note),
             ChoiceEvent::ToolCall(piece) => self.call(piece),
             ChoiceEvent::Logprobs(entries) => {
                 self.logprobs.extend(entries);
                 String::new()
             }
         }
+    }
+
+    fn note(&mut self, note: AnswerNote) -> String {
+        match note {
+            AnswerNote::Refusal => self.refuses = true,
+            AnswerNote::Annotation(source) => {
+                self.sources.push(source);
+                return self.annotate();
+            }
+            AnswerNote::Phase(word) => return self.begin_phase(word),
+            AnswerNote::Declined(_) if self.options.is_compaction => {}
+            AnswerNote::Declined(why) => {
+                self.refuses = true;
+                return self.answer(why.as_deref().unwrap_or(DECLINED));
+            }
+            // Responses have pictures of a tool that is not offered, and no sound.
+            AnswerNote::Image(_) | AnswerNote::Audio(_) => {}
+        }
+        String::new()
     }
 
     /// Closes what is open. Where the answer is not whole, its last item is not either.

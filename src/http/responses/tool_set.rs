@@ -164,8 +164,11 @@ impl ToolSet {
     /// 400 where all that is offered runs at a provider: who offers nothing else wants that.
     pub(super) fn tools(&mut self) -> Result<Vec<Tool>, ApiError> {
         if let Some(path) = self.omitted.path.as_ref().filter(|_| self.tools.is_empty()) {
-            let why =
-                "runs at a provider, which is not offered: it is left out only beside tools of your own";
+            let kinds: Vec<&str> = self.omitted.kinds().collect();
+            let why = format!(
+                "is {}, which runs at a provider and is not offered: it is left out only beside tools of your own",
+                kinds.join(", ")
+            );
             return Err(ApiError::invalid(Some(path), why));
         }
         Ok(std::mem::take(&mut self.tools))

@@ -1,16 +1,16 @@
 //! The tools of a list: those of a request, or of an item in it.
 //!
-//! A custom tool takes plain text. Backends know functions, so they get it as one with a text called `input`; its
-//! grammar is put into words, and nobody holds models to it. So it is with a search for tools that the caller
+//! A custom tool takes plain text. Upstreams of Responses get it as it is. Other backends know functions, so they get it as one
+//! with a text called `input`; its grammar is put into words, and nobody holds models to it. So it is with a search for tools that the caller
 //! makes. A search that a provider would make is left out: here models get all tools at once.
 
 use serde_json::{Map, Value, json};
 
 use crate::http::error::ApiError;
 use crate::http::fields::Fields;
-use stint_types::chat::Tool;
+use crate::http::hosted_tools;
+use stint_types::chat::{CUSTOM_INPUT, Tool};
 
-use super::arguments::INPUT;
 use super::tool_set::{ToolCallForm, ToolIdentity, ToolSet, flat_name};
 
 /// What a search for tools is called.
@@ -79,14 +79,14 @@ fn namespace(path: &str, tool: Value, offer: &mut ToolSet) -> Result<(), ApiErro
 fn read_tool(path: &str, tool: Value, space: Option<&str>) -> Result<(ToolIdentity, Tool), ApiError> {
     let mut fields = Fields::from_value(path, tool)?;
     let kind = fields.text("type")?;
-    let (form, mut function) = match kind.as_deref() {
-        Some("function") => (ToolCallForm::Function, function(&mut fields)?),
-        Some("custom") => (ToolCallForm::Custom, custom(&mut fields)?),
-        Some(SEARCH) if space.is_none() => (ToolCallForm::Search, search(&mut fields)?),
-        _ => {
-            let must = "must be function, custom, namespace or tool_search: tools that run at a provider are not offered";
-            return Err(ApiError::invalid(Some(&fields.full_name("type")), must));
+    let (form, mut function, mut as_custom) = match kind.as_deref() {
+        Some("function") => (ToolCallForm::Function, function(&mut fields)?, None),
+        Some("custom") => {
+            let (function, custom) = custom(&mut fields)?;
+            (ToolCallForm::Custom, function, Some(custom))
         }
+        Some(SEARCH) if space.is_none() => (ToolCallForm::Search, search(&mut fields)?, None),
+        kind => return Err(ApiError::invalid(Some(&fields.full_name("type")), not_offered(kind))),
     };
     // Who may call it, when it is loaded, and what comes of it: none of it changes what a model is asked.
     fields.take_all(&["allowed_callers", "defer_loading", "output_schema", "async"]);
@@ -94,8 +94,21 @@ fn read_tool(path: &str, tool: Value, space: Option<&str>) -> Result<(ToolIdenti
     let name = function["name"].as_str().unwrap_or_default().to_owned();
     let known_as = flat_name(space, &name);
     function["name"] = known_as.clone().into();
-    let tool = Tool::new(known_as, json!({ "type": "function", "function": function }));
+    if let Some(custom) = &mut as_custom {
+        custom["name"] = known_as.clone().into();
+    }
+    let declaration = json!({ "type": "function", "function": function });
+    let tool = Tool { custom: as_custom, ..Tool::new(known_as, declaration) };
     Ok((ToolIdentity { form, namespace: space.map(str::to_owned), name }, tool))
+}
+
+/// Why there is no such tool here.
+fn not_offered(kind: Option<&str>) -> String {
+    const MUST: &str = "must be function, custom, namespace or tool_search";
+    match kind {
+        None | Some("namespace" | SEARCH) => MUST.to_owned(),
+        Some(kind) => hosted_tools::not_offered(MUST, kind),
+    }
 }
 
 /// True for a tool that no model gets.
@@ -139,15 +152,22 @@ fn function(fields: &mut Fields) -> Result<Value, ApiError> {
     Ok(function.into())
 }
 
-fn custom(fields: &mut Fields) -> Result<Value, ApiError> {
+/// A tool that takes plain text, as a function and as it is.
+fn custom(fields: &mut Fields) -> Result<(Value, Value), ApiError> {
     let name = fields.require("name")?;
-    let mut description = fields.text("description")?.unwrap_or_default();
+    let said = fields.text("description")?;
+    let mut custom = json!({ "type": "custom", "name": name });
+    if let Some(said) = &said {
+        custom["description"] = said.as_str().into();
+    }
+    let mut description = said.unwrap_or_default();
     if let Some(mut format) = fields.fields("format")? {
         match format.text("type")?.as_deref() {
-            Some("text") => {}
+            Some("text") => custom["format"] = json!({ "type": "text" }),
             Some("grammar") => {
                 let (syntax, definition) = (format.require("syntax")?, format.require("definition")?);
                 description += &format!("\n\nThe input must match this grammar ({syntax}):\n{definition}");
+                custom["format"] = json!({ "type": "grammar", "syntax": syntax, "definition": definition });
             }
             _ => return Err(ApiError::invalid(Some(&format.full_name("type")), "must be text or grammar")),
         }
@@ -155,7 +175,8 @@ fn custom(fields: &mut Fields) -> Result<Value, ApiError> {
     }
     let input = json!({ "type": "string", "description": "The whole input, as plain text." });
     let parameters = json!({
-        "type": "object", "properties": { INPUT: input }, "required": [INPUT], "additionalProperties": false,
+        "type": "object", "properties": { CUSTOM_INPUT: input }, "required": [CUSTOM_INPUT], "additionalProperties": false,
     });
-    Ok(json!({ "name": name, "description": description.trim_start(), "parameters": parameters }))
+    let function = json!({ "name": name, "description": description.trim_start(), "parameters": parameters });
+    Ok((function, custom))
 }

@@ -146,6 +146,10 @@ impl LocalBackend {
     fn job(&self, call: &BackendCall) -> Result<GenerationJob, Failure> {
         let request = &call.request;
         self.check_answers(request)?;
+        if request.continues_last {
+            let why = "this model cannot go on with an assistant's message: end with the user's, or ask another model";
+            return Err(Failure::incapable(UnsupportedFeature::Prompt, why));
+        }
         tool_calls::check_syntax(request, self.settings.tool_syntax)?;
         let (prompt, phases) = match &call.part {
             GenerationPart::Whole { solution, .. } if let Some(prompt) = request.raw_prompt() => {

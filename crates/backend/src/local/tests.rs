@@ -90,6 +90,7 @@ fn read(pieces: &[Piece]) -> (String, Vec<u32>, String, String) {
             | Piece::StoppedBy(_)
             | Piece::ThoughtsDropped(_)
             | Piece::Fingerprint(_)
+            | Piece::Members(_)
             | Piece::Unthought
             | Piece::Logprobs(_)
             | Piece::Note(_)

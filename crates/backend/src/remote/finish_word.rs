@@ -35,8 +35,21 @@ const STOPS: [&str; 22] = [
 const FILTERS: [&str; 5] =
     ["content_filter", "content_filtered", "guardrail_intervened", "safety", "sensitive"];
 
-/// What a word says, whatever its case. All others are limits, be it the part's or the model's (`length`, `model_length`), or tell
-/// of an answer that was cut (`abort`, `repetition`, `insufficient_system_resource` and what is not known).
+/// The limit that was sent was reached. Some say so as well where it was one of their own.
+const LIMITS: [&str; 6] =
+    ["length", "limit", "max_tokens", "max_output_tokens", "max_completion_tokens", "token_limit"];
+
+/// The model's own limit was.
+const MODEL_LIMITS: [&str; 5] = [
+    "model_length",
+    "model_context_window_exceeded",
+    "context_window_exceeded",
+    "context_length",
+    "context_length_exceeded",
+];
+
+/// What a word says, whatever its case. All others tell of an answer that was cut (`abort`, `repetition`,
+/// `insufficient_system_resource` and what is not known).
 pub(super) fn ending(word: &str) -> Result<GenerationEnd, Failure> {
     let word = word.to_ascii_lowercase();
     match word.as_str() {
@@ -44,7 +57,9 @@ pub(super) fn ending(word: &str) -> Result<GenerationEnd, Failure> {
         "error" => Err(Failure::new(Fault::Backend, "the upstream gave up")),
         word if STOPS.contains(&word) => Ok(stop()),
         word if FILTERS.contains(&word) => Ok(GenerationEnd::Filtered),
-        _ => Ok(GenerationEnd::Limit),
+        word if LIMITS.contains(&word) => Ok(GenerationEnd::Limit),
+        word if MODEL_LIMITS.contains(&word) => Ok(GenerationEnd::ModelLimit),
+        _ => Ok(GenerationEnd::BrokenOff),
     }
 }
 
@@ -60,11 +75,10 @@ mod tests {
 
     #[test]
     fn an_answer_that_was_broken_off_never_looks_whole() {
-        check(&["abort", "repetition", "insufficient_system_resource", "so_it_goes"], GenerationEnd::Limit);
-        check(
-            &["length", "max_tokens", "model_length", "model_context_window_exceeded"],
-            GenerationEnd::Limit,
-        );
+        let broken_off = ["abort", "repetition", "insufficient_system_resource", "so_it_goes"];
+        check(&broken_off, GenerationEnd::BrokenOff);
+        check(&["length", "max_tokens", "LENGTH"], GenerationEnd::Limit);
+        check(&["model_length", "model_context_window_exceeded"], GenerationEnd::ModelLimit);
         check(&["content_filter", "sensitive"], GenerationEnd::Filtered);
         assert!(ending("error").is_err());
     }

@@ -9,8 +9,8 @@ use serde_json::{Map, Value, json};
 use crate::{BackendCall, Failure, GenerationEnd, GenerationPart, Piece, TagEdge, Thought, TokenUsage};
 use stint_types::catalog::EnforcementClass;
 use stint_types::chat::{
-    AnswerNote, Budget, CacheTtl, ContentPart, EffortChange, EffortChanges, Message, Request, Role,
-    SamplingOptions, SignedThought, TaskBudget, ThoughtSigner, Tool, ToolCall, TurnPhase,
+    AnswerNote, Budget, CacheTtl, ContentPart, EffortChange, EffortChanges, Message, ProviderMembers,
+    Request, Role, SamplingOptions, SignedThought, TaskBudget, ThoughtSigner, Tool, ToolCall, TurnPhase,
 };
 use stint_types::units::Tokens;
 
@@ -75,6 +75,7 @@ fn piece(piece: &Piece) -> Value {
         Piece::StoppedBy(text) => json!({"stopped_by": text}),
         Piece::ThoughtsDropped(count) => json!({"thoughts_dropped": count}),
         Piece::Fingerprint(name) => json!({"fingerprint": name}),
+        Piece::Members(it) => members(it),
         Piece::Unthought => json!("unthought"),
         Piece::Signed(it) => json!({"signed": &*it.block, "model": &*it.signer.model}),
         Piece::ToolCall(it) => {
@@ -83,13 +84,27 @@ fn piece(piece: &Piece) -> Value {
         Piece::Usage(it) => usage(it),
         Piece::End(GenerationEnd::Stop { tokens }) => json!({"end": "stop", "tokens": tokens}),
         Piece::End(GenerationEnd::Limit) => json!({"end": "limit"}),
+        Piece::End(GenerationEnd::ModelLimit) => json!({"end": "model_limit"}),
+        Piece::End(GenerationEnd::BrokenOff) => json!({"end": "broken_off"}),
         Piece::End(GenerationEnd::ToolCalls) => json!({"end": "tool_calls"}),
         Piece::End(GenerationEnd::Filtered) => json!({"end": "filtered"}),
         Piece::Logprobs(entries) => json!({ "logprobs": entries }),
         Piece::Note(AnswerNote::Refusal) => json!("refusal"),
         Piece::Note(AnswerNote::Phase(word)) => json!({ "phase": word }),
         Piece::Note(AnswerNote::Annotation(source)) => json!({ "annotation": source }),
+        Piece::Note(AnswerNote::Declined(why)) => json!({ "declined": why }),
+        Piece::Note(AnswerNote::Image(image)) => json!({ "image": image }),
+        Piece::Note(AnswerNote::Audio(audio)) => json!({ "audio": audio }),
     }
+}
+
+/// Members of a provider's own, by where they stand.
+fn members(members: &ProviderMembers) -> Value {
+    let ProviderMembers { answer, choice, message, usage, .. } = members;
+    let places = [("answer", answer), ("choice", choice), ("message", message), ("usage", usage)];
+    let told = places.into_iter().filter(|(_, members)| !members.is_empty());
+    let told: Map<String, Value> = told.map(|(place, members)| (place.to_owned(), json!(members))).collect();
+    json!({ "members": told })
 }
 
 /// What a cache had and took is only reported where there is some.
@@ -130,6 +145,7 @@ pub(super) fn call(fixture: &Value, part: GenerationPart) -> BackendCall {
         tool_choice: fixture.get("tool_choice").cloned(),
         withheld_tools: list(&fixture["withheld_tools"]).map(|name| name.as_str().unwrap().into()).collect(),
         response_format: fixture.get("response_format").cloned(),
+        continues_last: fixture["continues_last"] == true,
         logprobs: fixture["logprobs"].as_u64().map(|count| u32::try_from(count).unwrap()),
         unknown_members: fixture["passed"].as_object().cloned().unwrap_or_else(Map::new),
         extra: fixture["extra"].as_object().cloned().unwrap_or_else(Map::new),
@@ -216,7 +232,8 @@ fn tool(declaration: &Value) -> Tool {
     let mut declaration = declaration.clone();
     let marked = declaration.as_object_mut().unwrap().shift_remove("cache_control").map(|mark| keep(&mark));
     let members = declaration.as_object_mut().unwrap().shift_remove("anthropic");
-    Tool { cache_breakpoint: marked, anthropic_members: members, ..Tool::new(name, declaration) }
+    let custom = declaration.as_object_mut().unwrap().shift_remove("custom");
+    Tool { cache_breakpoint: marked, anthropic_members: members, custom, ..Tool::new(name, declaration) }
 }
 
 /// For how long a mark wants something kept.

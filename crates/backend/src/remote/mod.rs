@@ -3,6 +3,7 @@
 //! Each API is two pure translations (our call to its JSON, its events to our pieces) and a thin piece of I/O.
 
 pub mod anthropic;
+mod begun_answer;
 mod bounded_client;
 mod cache_policy;
 mod call_ids;

@@ -18,7 +18,8 @@ pub struct SseLimits {
 
 impl Default for SseLimits {
     fn default() -> SseLimits {
-        SseLimits { line: 1 << 20, event: 4 << 20 }
+        // A picture comes in one line.
+        SseLimits { line: 4 << 20, event: 4 << 20 }
     }
 }
 

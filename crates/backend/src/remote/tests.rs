@@ -352,8 +352,8 @@ async fn an_overloaded_upstream_says_when_to_come_back() {
 
 #[tokio::test]
 async fn an_event_without_end_is_cut_off() {
-    let steps = with(stream("data: "), (0..33).map(|_| AnswerStep::Send(vec![b'x'; 32 << 10])));
-    let message = "the upstream sent a line of more than 1048576 bytes: upstream_event_too_large";
+    let steps = with(stream("data: "), (0..129).map(|_| AnswerStep::Send(vec![b'x'; 32 << 10])));
+    let message = "the upstream sent a line of more than 4194304 bytes: upstream_event_too_large";
     check(steps, 0, Fault::Backend, message, false).await;
 }
 

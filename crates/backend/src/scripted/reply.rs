@@ -240,6 +240,7 @@ fn cost(piece: &Piece) -> Tokens {
         | Piece::StoppedBy(_)
         | Piece::ThoughtsDropped(_)
         | Piece::Fingerprint(_)
+        | Piece::Members(_)
         | Piece::Unthought
         | Piece::Logprobs(_)
         | Piece::Note(_)

@@ -47,6 +47,7 @@ fn short(piece: &Piece) -> String {
         Piece::StoppedBy(text) => format!("by {text}"),
         Piece::ThoughtsDropped(count) => format!("dropped {count}"),
         Piece::Fingerprint(name) => format!("in {name}"),
+        Piece::Members(members) => format!("{members:?}"),
         Piece::Unthought => "unthought".to_owned(),
         Piece::Summary(text) => format!("({text})"),
         Piece::ToolCall(delta) => format!("call{}", delta.index),

@@ -57,6 +57,12 @@ pub enum AnswerNote {
     Phase(Box<str>),
     /// A source of the text, as chat completions have it in `annotations`. Its places count characters of all of the answer.
     Annotation(Value),
+    /// Its provider withholds the rest, since the model declines; and why, where it says so.
+    Declined(Option<Box<str>>),
+    /// A picture that the model made, as chat completions have it in `images`.
+    Image(Value),
+    /// More of the sound that the model made, as chat completions have it in `audio`.
+    Audio(Value),
 }
 
 /// What happens to one choice, in order. An answer's end is reported after it is settled, by the request's task.

@@ -9,6 +9,7 @@ mod episode;
 mod event;
 mod member_phase;
 mod message;
+mod provider_members;
 mod raw_prompt;
 mod request;
 mod tool_call_extra;
@@ -25,8 +26,9 @@ pub use member_phase::MemberPhase;
 pub use message::{
     CacheTtl, ContentPart, Message, Role, SignedThought, SigningDomain, ThoughtSigner, ToolCall, TurnPhase,
 };
+pub use provider_members::{AnswerApi, MESSAGE_MEMBERS, ProviderMembers, add_counts};
 pub use raw_prompt::RawPrompt;
-pub use request::{CompletionKind, Request, SamplingOptions, Tool};
+pub use request::{CUSTOM_INPUT, CompletionKind, Request, SamplingOptions, Tool};
 pub use tool_call_extra::ToolCallExtra;
 pub use tool_name::short_tool_name;
 pub use tools::{ToolCounts, ToolLimits};

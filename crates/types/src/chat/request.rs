@@ -35,12 +35,18 @@ pub struct Tool {
     pub cache_breakpoint: Option<CacheTtl>,
     /// An object of what Anthropic's API alone has of it, such as examples of its input: for that API's models.
     pub anthropic_members: Option<Value>,
+    /// The declaration of a tool that takes plain text, for OpenAI's Responses, which have such tools. Elsewhere it is a
+    /// function with that text as its only argument, [`CUSTOM_INPUT`].
+    pub custom: Option<Value>,
 }
+
+/// The one argument of a tool that takes plain text.
+pub const CUSTOM_INPUT: &str = "input";
 
 impl Tool {
     /// A tool, declared like that and nothing more.
     pub fn new(name: impl Into<String>, declaration: Value) -> Tool {
-        Tool { name: name.into(), declaration, cache_breakpoint: None, anthropic_members: None }
+        Tool { name: name.into(), declaration, cache_breakpoint: None, anthropic_members: None, custom: None }
     }
 }
 
@@ -63,6 +69,8 @@ pub struct Request {
     pub kind: CompletionKind,
     /// The conversation, at least one message.
     pub messages: Vec<Message>,
+    /// True if the last message, which is the assistant's, is the beginning of the answer: only what follows it is wanted.
+    pub continues_last: bool,
     /// The tokens that are to go on, where that is wanted and they were given in place of their text.
     pub prompt_ids: Option<Arc<[u32]>>,
     /// How tokens are drawn.
@@ -124,6 +132,11 @@ impl Request {
         })
     }
 
+    /// True if the last message is the assistant's.
+    pub fn ends_with_assistant(&self) -> bool {
+        self.messages.last().is_some_and(|message| message.role == Role::Assistant)
+    }
+
     /// What the caller marks that the provider is to keep in its cache, each for how long.
     pub fn cache_breakpoints(&self) -> impl Iterator<Item = CacheTtl> {
         let parts = self.messages.iter().flat_map(|message| &message.content);
@@ -144,6 +157,7 @@ impl Request {
             model: model.into(),
             kind: CompletionKind::Chat,
             messages,
+            continues_last: false,
             prompt_ids: None,
             sampling: SamplingOptions::default(),
             choices: 1,

@@ -3,6 +3,7 @@
 use stint_backend::Turns;
 use stint_prompt::tags::{Splitter, TaggedSpan};
 use stint_types::catalog::SolutionStopReason;
+use stint_types::chat::{AnswerApi, ProviderMembers};
 
 use super::*;
 
@@ -253,13 +254,13 @@ fn effort_a_target_that_cannot_be_kept_from_thinking_is_not_asked_twice() {
 }
 
 #[test]
-fn an_answer_is_lacking_only_where_a_limit_or_its_thought_took_it() {
+fn an_answer_is_lacking_only_where_a_limit_took_it() {
     let of = |pieces: &[Piece]| {
         play(ChoiceTerms { rescue: false, ..terms(EnforcementClass::Effort, 20, 100) }, &[pieces])
             .lacks_answer
     };
     assert!(of(&[usage(20, 125, Some(125)), LIMIT]));
-    assert!(of(&[thought("hm", 0), STOP_WORD]), "its thought was never closed");
+    assert!(!of(&[thought("hm", 0), STOP_WORD]), "it was done behind its thought");
     assert!(!of(&[usage(20, 1, Some(0)), STOP_WORD]), "it answered with nothing");
     assert!(!of(&[answer("\n", 0), LIMIT]), "blank is an answer");
     assert!(!of(&[Piece::End(GenerationEnd::Filtered)]));
@@ -267,4 +268,47 @@ fn an_answer_is_lacking_only_where_a_limit_or_its_thought_took_it() {
 
 fn play_known(terms: ChoiceTerms, conduct: TargetBehavior, script: &[&[Piece]]) -> PlayedChoice {
     play_met(terms, conduct, script)
+}
+
+#[test]
+fn an_answer_says_who_has_ended_it() {
+    let of = |told: u64, ending: GenerationEnd| {
+        let terms = ChoiceTerms { rescue: false, ..terms(EnforcementClass::Effort, 0, 100) };
+        let seen = play(terms, &[&[answer("1 2", 0), usage(20, told, Some(0)), Piece::End(ending)]]);
+        (seen.spent.solution_ended, seen.finish)
+    };
+    let length = Some(FinishReason::Length);
+    assert_eq!(of(105, GenerationEnd::Limit), (SolutionStopReason::Caller, length));
+    assert_eq!(of(90, GenerationEnd::Limit), (SolutionStopReason::Caller, length), "not all count alike");
+    assert_eq!(
+        of(50, GenerationEnd::Limit),
+        (SolutionStopReason::Model, length),
+        "it has a limit of its own"
+    );
+    assert_eq!(
+        of(0, GenerationEnd::Limit),
+        (SolutionStopReason::Caller, length),
+        "nobody knows how much it wrote"
+    );
+    assert_eq!(of(105, GenerationEnd::ModelLimit), (SolutionStopReason::Model, length));
+    assert_eq!(of(50, GenerationEnd::BrokenOff), (SolutionStopReason::Upstream, length));
+    let filtered = (SolutionStopReason::Upstream, Some(FinishReason::ContentFilter));
+    assert_eq!(of(50, GenerationEnd::Filtered), filtered);
+}
+
+#[test]
+fn nobody_asks_for_the_answer_behind_a_thought_that_was_withheld() {
+    for class in [EnforcementClass::Continue, EnforcementClass::Turn] {
+        let script = [thought("hm", 0), usage(20, 3, None), Piece::End(GenerationEnd::Filtered)];
+        let seen = play(terms(class, 20, 100), &[&script]);
+        assert_eq!((seen.parts.len(), seen.finish), (1, Some(FinishReason::ContentFilter)), "{class:?}");
+    }
+}
+
+#[test]
+fn what_a_provider_says_besides_is_no_more_of_an_answer_that_is_over() {
+    let members = Piece::Members(Box::new(ProviderMembers::new(AnswerApi::Chat)));
+    let terms = ChoiceTerms { rescue: false, ..terms(EnforcementClass::Effort, 0, 10) };
+    let seen = play(terms, &[&[answer("1 2", 0), usage(20, 1_000_000, Some(0)), members, STOP_WORD]]);
+    assert_eq!((seen.answer.as_str(), seen.finish), ("1 2", Some(FinishReason::Stop)));
 }

@@ -20,7 +20,7 @@ pub(in crate::http) const NO_ANSWER: ErrorCode = ErrorCode {
     word: "no_answer",
     status: 502,
     also: None,
-    when: "A limit or a lost thought left nothing of the answer",
+    when: "A limit left nothing of the answer",
     remedy: "Allow more tokens, or less thinking; another try would most likely end alike",
 };
 pub(in crate::http) const OVERLOADED: ErrorCode = ErrorCode {

@@ -111,7 +111,7 @@ fn what_is_wrong_is_named() {
     check_refused(&json!({ "max_output_tokens": 0 }), "max_output_tokens must be at least 1");
     check_refused(
         &json!({ "tools": [{ "type": "file_search" }] }),
-        "tools[0].type must be function, custom, namespace or tool_search",
+        "tools[0].type must be function, custom, namespace or tool_search: \"file_search\" is not offered",
     );
     check_refused(
         &json!({ "tools": [{ "type": "function" }] }),

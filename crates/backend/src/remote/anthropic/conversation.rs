@@ -3,6 +3,7 @@
 
 use serde_json::{Value, json};
 
+use crate::remote::begun_answer;
 use crate::remote::caller_options::ImageSource;
 use crate::remote::wire;
 use crate::{BackendCall, Failure, GenerationPart, Thought, UnsupportedFeature};
@@ -49,10 +50,7 @@ pub(super) fn turns(
     };
     match turns.last() {
         None => Err(Failure::incapable(UnsupportedFeature::Prompt, "this model needs a message of the user")),
-        Some("assistant") => Err(Failure::incapable(
-            UnsupportedFeature::Prompt,
-            "this model cannot go on with an assistant's message: end with the user's",
-        )),
+        Some("assistant") if thinks || !settings.goes_on() => Err(begun_answer::cannot_continue()),
         Some(_) => {
             if !begun.is_empty() {
                 turns.push("assistant", vec![text_block(begun)]);

@@ -7,12 +7,44 @@ use serde_json::{Map, Value, json};
 use crate::remote::call_ids::CallIds;
 use crate::remote::finish_word;
 use crate::remote::refusal;
-use crate::remote::uncounted::{answer, refusal_begins, thought};
+use crate::remote::uncounted::{answer, thought};
 use crate::{Failure, Fault, GenerationEnd, Piece, TokenUsage};
-use stint_types::chat::{SignedThought, ThoughtSigner, ToolCallDelta};
+use stint_types::chat::{
+    AnswerApi, AnswerNote, ProviderMembers, SignedThought, ThoughtSigner, ToolCallDelta,
+};
 use stint_types::units::Tokens;
 
 use super::placed_thought::PlacedThought;
+
+/// The members of a message that the gateway says itself, or that speak of what it has sent.
+const KNOWN: [&str; 10] = [
+    "id",
+    "type",
+    "role",
+    "model",
+    "content",
+    "stop_reason",
+    "stop_sequence",
+    "stop_details",
+    "usage",
+    "input_transformations",
+];
+
+/// The counts that it says itself.
+const COUNTED: [&str; 6] = [
+    "input_tokens",
+    "output_tokens",
+    "cache_creation_input_tokens",
+    "cache_read_input_tokens",
+    "cache_creation",
+    "output_tokens_details",
+];
+
+/// Why an answer was cut, where no other API has a word for it.
+const UNTRANSLATED_REASONS: [&str; 2] = ["pause_turn", "model_context_window_exceeded"];
+
+/// The most bytes of the members of one object that are kept.
+const MEMBERS_MAX: usize = 1 << 20;
 
 /// Reads one stream of events.
 #[derive(Debug)]
@@ -29,8 +61,8 @@ pub(super) struct AnthropicReader {
     /// The counts so far; those of the prompt come first, and may be repeated at the end.
     counts: Map<String, Value>,
     ending: Option<GenerationEnd>,
-    /// True once the model declines.
-    refuses: bool,
+    /// What it says besides, for callers of the same API.
+    besides: ProviderMembers,
 }
 
 /// A block that has begun.
@@ -66,7 +98,7 @@ impl AnthropicReader {
             letters: 0,
             counts: Map::new(),
             ending: None,
-            refuses: false,
+            besides: ProviderMembers::new(AnswerApi::Messages),
         }
     }
 
@@ -128,13 +160,12 @@ impl AnthropicReader {
         })
     }
 
-    /// It declines, and says only now that what it wrote is no answer. Why stands beside that, where it says so.
-    fn refuse(&mut self, details: &Value, pieces: &mut VecDeque<Piece>) {
-        pieces.extend(refusal_begins(&mut self.refuses));
-        if let Some(why) = non_empty(text(details, "explanation")) {
-            let gap = if self.letters > 0 { "\n\n" } else { "" };
-            pieces.push_back(answer([gap, why].concat()));
-        }
+    /// What it has said besides, if there is any.
+    fn take_besides(&mut self) -> Option<ProviderMembers> {
+        let counts = Value::Object(std::mem::take(&mut self.counts));
+        keep_unknown(&counts, &COUNTED, &mut self.besides.usage);
+        let besides = std::mem::replace(&mut self.besides, ProviderMembers::new(AnswerApi::Messages));
+        (!besides.is_empty()).then_some(besides)
     }
 
     /// The count at the end.
@@ -142,9 +173,16 @@ impl AnthropicReader {
         if let Some(word) = event.pointer("/delta/stop_reason").and_then(Value::as_str) {
             self.ending = Some(ending(word));
             if word == "refusal" {
-                self.refuse(&event["delta"]["stop_details"], pieces);
+                // It says only now that what it wrote is no answer. Why stands beside that, where it says so.
+                let why = non_empty(text(&event["delta"]["stop_details"], "explanation"));
+                pieces.push_back(Piece::Note(AnswerNote::Declined(why.map(Into::into))));
+            }
+            if UNTRANSLATED_REASONS.contains(&word) {
+                self.besides.choice.insert("stop_reason".to_owned(), word.into());
             }
         }
+        keep_unknown(&event["delta"], &["stop_reason", "stop_sequence"], &mut self.besides.choice);
+        keep_unknown(event, &["type", "delta", "usage"], &mut self.besides.answer);
         let by = event.pointer("/delta/stop_sequence").and_then(Value::as_str);
         pieces.extend(by.map(|text| Piece::StoppedBy(text.into())));
         self.count(&event["usage"]);
@@ -203,6 +241,7 @@ impl crate::remote::EventReader for AnthropicReader {
         match text(&event, "type") {
             "message_start" => {
                 self.count(&event["message"]["usage"]);
+                keep_unknown(&event["message"], &KNOWN, &mut self.besides.answer);
                 pieces.extend(dropped_thoughts(&event["message"]).map(Piece::ThoughtsDropped));
                 // Of what will be written it knows next to nothing yet.
                 let read = self.usage().map(|usage| TokenUsage {
@@ -230,7 +269,7 @@ impl crate::remote::EventReader for AnthropicReader {
                 }
             }
             "message_delta" => self.finish(&event, pieces),
-            "message_stop" => pieces.push_back(Piece::End(self.ending.ok_or_else(refusal::truncated)?)),
+            "message_stop" => return self.close(pieces),
             "error" => return Err(refusal::of_event(&event["error"])),
             // `ping`, and what may come to be.
             _ => {}
@@ -239,7 +278,9 @@ impl crate::remote::EventReader for AnthropicReader {
     }
 
     fn close(&mut self, pieces: &mut VecDeque<Piece>) -> Result<(), Failure> {
-        pieces.push_back(Piece::End(self.ending.ok_or_else(refusal::truncated)?));
+        let ending = self.ending.ok_or_else(refusal::truncated)?;
+        pieces.extend(self.take_besides().map(Box::new).map(Piece::Members));
+        pieces.push_back(Piece::End(ending));
         Ok(())
     }
 }
@@ -247,10 +288,21 @@ impl crate::remote::EventReader for AnthropicReader {
 /// `pause_turn` asks for a continuation. It is only sent to clients that let the provider run tools.
 fn ending(word: &str) -> GenerationEnd {
     match word {
-        "pause_turn" => GenerationEnd::Limit,
+        "pause_turn" => GenerationEnd::BrokenOff,
         "tool_use" => GenerationEnd::ToolCalls,
         "refusal" => GenerationEnd::Filtered,
-        word => finish_word::ending(word).unwrap_or(GenerationEnd::Limit),
+        word => finish_word::ending(word).unwrap_or(GenerationEnd::BrokenOff),
+    }
+}
+
+/// Keeps the members of an object that are not known here, as far as there is room.
+fn keep_unknown(object: &Value, known: &[&str], kept: &mut Map<String, Value>) {
+    let members = object.as_object().into_iter().flatten();
+    let unknown = members.filter(|(name, value)| !known.contains(&name.as_str()) && !value.is_null());
+    for (name, value) in unknown {
+        if value.to_string().len() <= MEMBERS_MAX {
+            kept.insert(name.clone(), value.clone());
+        }
     }
 }
 

@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use serde_json::{Map, Value, json};
 
+use crate::remote::begun_answer;
 use crate::remote::caller_options::{
     FunctionDeclaration, OpenAiToolChoice, disables_parallel_tools, end_user, insert_present,
     refuse_penalties,
@@ -265,6 +266,7 @@ pub(super) fn thinking_ruled_out(settings: &Settings, request: &Request) -> Opti
     }
     Some(match choice {
         Some(choice) if choice.is_forced() => "no thought goes with a forced tool there",
+        _ if request.ends_with_assistant() => begun_answer::NO_THOUGHT,
         _ => "the turn with the last tool calls came back without its signed thought",
     })
 }
@@ -294,7 +296,9 @@ fn may_think(
     }
     let interrupted =
         settings.thinking == AnthropicThinking::Budget && conversation::is_unsigned(settings, request);
-    Ok(settings.thinking != AnthropicThinking::Never && !forced && !interrupted)
+    // With the beginning of an answer no thought comes before it.
+    let is_begun = request.ends_with_assistant() && settings.goes_on();
+    Ok(settings.thinking != AnthropicThinking::Never && !forced && !interrupted && !is_begun)
 }
 
 fn refuse_if_always_thinking(settings: &Settings) -> Result<(), Failure> {

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use serde_json::{Map, Value, json};
 
+use crate::remote::begun_answer;
 use crate::remote::call_ids::MADE_ID_PREFIX;
 use crate::remote::caller_options::{ImageSource, insert_present, parse_arguments};
 use crate::{Failure, UnsupportedFeature};
@@ -31,10 +32,7 @@ pub(super) fn contents(settings: &Settings, request: &Request) -> Result<Value, 
     }
     match contents.last() {
         None => Err(Failure::incapable(UnsupportedFeature::Prompt, "this model needs a message of the user")),
-        Some(("model", _)) => Err(Failure::incapable(
-            UnsupportedFeature::Prompt,
-            "this model cannot go on with an assistant's message: end with the user's",
-        )),
+        Some(("model", _)) => Err(begun_answer::cannot_continue()),
         Some(_) => {
             Ok(contents.into_iter().map(|(role, parts)| json!({"role": role, "parts": parts})).collect())
         }

@@ -3,13 +3,13 @@
 use std::collections::VecDeque;
 
 use serde::Deserialize;
-use serde_json::{Map, Value};
+use serde_json::{Map, Value, json};
 
 use crate::remote::call_ids::CallIds;
 use crate::remote::refusal;
 use crate::remote::uncounted::{answer, stop};
 use crate::{Failure, Fault, GenerationEnd, Piece, Retry, TokenUsage};
-use stint_types::chat::{ThoughtSigner, ToolCallDelta};
+use stint_types::chat::{AnswerNote, ThoughtSigner, ToolCallDelta};
 use stint_types::units::Tokens;
 
 use super::signature::{GeminiSignature, SignedPart};
@@ -56,6 +56,24 @@ struct GeminiPart {
     thought: bool,
     thought_signature: Option<String>,
     function_call: Option<GeminiFunctionCall>,
+    inline_data: Option<GeminiInlineData>,
+}
+
+/// What the model made that is no text.
+#[derive(Debug, Default, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+struct GeminiInlineData {
+    mime_type: String,
+    data: String,
+}
+
+impl GeminiInlineData {
+    /// A picture as others have it in chat completions.
+    fn image(&self) -> Option<Piece> {
+        let url = format!("data:{};base64,{}", self.mime_type, self.data);
+        let image = json!({"type": "image_url", "image_url": {"url": url}});
+        self.mime_type.starts_with("image/").then(|| Piece::Note(AnswerNote::Image(image)))
+    }
 }
 
 #[derive(Debug, Default, Deserialize)]
@@ -93,8 +111,10 @@ impl GeminiReader {
     }
 
     fn part(&mut self, part: GeminiPart, pieces: &mut VecDeque<Piece>) {
-        let GeminiPart { text, thought: thinks, thought_signature, function_call } = part;
+        let GeminiPart { text, thought: thinks, thought_signature, function_call, inline_data } = part;
         let text = text.unwrap_or_default();
+        // Pictures that were tried in a thought are none of the answer.
+        pieces.extend(inline_data.filter(|_| !thinks).and_then(|data| data.image()));
         let on = match function_call {
             Some(call) => SignedPart::Call(self.call(call, pieces)),
             None => {

@@ -106,7 +106,7 @@ impl LlamaCppReader {
 
     fn finish(&mut self, event: &LlamaCppEvent, pieces: &mut VecDeque<Piece>) {
         let ending = match event.stop_type.as_str() {
-            _ if event.truncated => GenerationEnd::Limit,
+            _ if event.truncated => GenerationEnd::ModelLimit,
             "limit" => GenerationEnd::Limit,
             "word" => {
                 let tag = std::mem::take(&mut self.held);

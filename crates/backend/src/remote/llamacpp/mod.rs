@@ -34,6 +34,7 @@ use stint_types::catalog::{EnforcementClass, ImageTokens, ModelConditions};
 use stint_types::chat::{EmbeddingRequest, RawPrompt, Request};
 use stint_types::units::Tokens;
 
+use super::begun_answer;
 use super::client::UpstreamClient;
 use super::event_stream::UpstreamEventStream;
 use super::openai::{self, ChatCompletions, Dialect};
@@ -72,7 +73,7 @@ impl LlamaCppBackend {
         if let Some(prompt) = call.request.raw_prompt() {
             return self.continue_text(&call, &prompt).await;
         }
-        if !self.server.thinks().await? {
+        if call.request.continues_last || !self.server.thinks().await? {
             return self.chat().await?.start(call.unthought()).await;
         }
         if call.class != EnforcementClass::Continue {
@@ -200,6 +201,10 @@ async fn restore_missing_text(
 impl Backend for LlamaCppBackend {
     fn generate(&self, call: BackendCall) -> BoxFuture<'_, Result<Generation, Failure>> {
         self.start(call).boxed()
+    }
+
+    fn thinking_ruled_out(&self, request: &Request) -> Option<&'static str> {
+        request.continues_last.then_some(begun_answer::NO_THOUGHT)
     }
 
     fn embed(&self, ask: Arc<EmbeddingRequest>) -> BoxFuture<'_, Result<EmbeddingResult, Failure>> {

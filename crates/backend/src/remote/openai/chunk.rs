@@ -3,48 +3,114 @@
 use std::borrow::Cow;
 
 use serde::Deserialize;
+use serde::de::{Deserializer, MapAccess};
 use serde_json::Value;
 
 use super::lenient_text::LenientText;
+use super::members_visitor::{KnownMembers, UnknownMembers, read_object};
 use super::rare_value::RareValue;
-use super::reported_usage::{ReportedUsage, lenient};
 
 /// One event of a stream.
-#[derive(Debug, Deserialize)]
+#[derive(Debug, Default)]
 pub(super) struct OpenAiChunk<'a> {
-    #[serde(default, borrow)]
     pub(super) choices: Option<Vec<OpenAiChunkChoice<'a>>>,
-    #[serde(default, deserialize_with = "lenient")]
-    pub(super) usage: Option<ReportedUsage>,
+    /// Read leniently: a usage that makes no sense is no reason to lose the answer.
+    pub(super) usage: RareValue,
     /// llama.cpp's own count.
-    #[serde(default)]
     pub(super) timings: RareValue,
-    #[serde(default)]
     pub(super) error: RareValue,
     /// What it runs in, as it calls it. Read leniently.
-    #[serde(default, borrow)]
     pub(super) system_fingerprint: LenientText<'a>,
+    /// All others, of which its callers may know some.
+    pub(super) unknown: UnknownMembers<'a>,
+}
+
+impl<'de> KnownMembers<'de> for OpenAiChunk<'de> {
+    const IGNORED: &'static [&'static str] = &[
+        "id",
+        "object",
+        "created",
+        "model",
+        "budget",
+        "obfuscation",
+        "prompt_token_ids",
+        "prompt_logprobs",
+        "kv_transfer_params",
+    ];
+
+    fn read_member<M: MapAccess<'de>>(&mut self, name: &str, members: &mut M) -> Result<bool, M::Error> {
+        match name {
+            "choices" => self.choices = members.next_value()?,
+            "usage" => self.usage = members.next_value()?,
+            "timings" => self.timings = members.next_value()?,
+            "error" => self.error = members.next_value()?,
+            "system_fingerprint" => self.system_fingerprint = members.next_value()?,
+            _ => return Ok(false),
+        }
+        Ok(true)
+    }
+
+    fn unknown(&mut self) -> &mut UnknownMembers<'de> {
+        &mut self.unknown
+    }
+}
+
+impl<'de: 'a, 'a> Deserialize<'de> for OpenAiChunk<'a> {
+    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<OpenAiChunk<'a>, D::Error> {
+        read_object(from)
+    }
 }
 
 /// What came of one choice.
-#[derive(Debug, Deserialize)]
+#[derive(Debug, Default)]
 pub(super) struct OpenAiChunkChoice<'a> {
-    #[serde(default)]
     pub(super) index: u32,
     /// What is new; in an answer that comes in one piece, all of it.
-    #[serde(default, borrow, alias = "message")]
     pub(super) delta: Option<OpenAiDelta<'a>>,
-    #[serde(default, borrow)]
     pub(super) finish_reason: Option<Cow<'a, str>>,
     /// The tokens of this chunk, if they are reported.
-    #[serde(default)]
     token_ids: RareValue,
     /// Some have it here.
-    #[serde(default, deserialize_with = "lenient")]
-    pub(super) usage: Option<ReportedUsage>,
+    pub(super) usage: RareValue,
     /// The chances of this chunk's tokens, where they were asked for. Read leniently.
-    #[serde(default)]
     logprobs: RareValue,
+    /// All others.
+    pub(super) unknown: UnknownMembers<'a>,
+}
+
+impl<'de> KnownMembers<'de> for OpenAiChunkChoice<'de> {
+    const IGNORED: &'static [&'static str] = &["prompt_token_ids", "prompt_logprobs"];
+
+    fn read_member<M: MapAccess<'de>>(&mut self, name: &str, members: &mut M) -> Result<bool, M::Error> {
+        match name {
+            "index" => self.index = members.next_value()?,
+            // A piece of a stream has the one, a whole answer the other.
+            "delta" | "message" => self.delta = members.next_value::<Option<_>>()?.or(self.delta.take()),
+            "finish_reason" => self.finish_reason = borrowed_text(members)?,
+            "token_ids" => self.token_ids = members.next_value()?,
+            "usage" => self.usage = members.next_value()?,
+            "logprobs" => self.logprobs = members.next_value()?,
+            _ => return Ok(false),
+        }
+        Ok(true)
+    }
+
+    fn unknown(&mut self) -> &mut UnknownMembers<'de> {
+        &mut self.unknown
+    }
+}
+
+impl<'de: 'a, 'a> Deserialize<'de> for OpenAiChunkChoice<'a> {
+    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<OpenAiChunkChoice<'a>, D::Error> {
+        read_object(from)
+    }
+}
+
+/// A text or `null`, not copied where it has no escapes.
+fn borrowed_text<'de, M: MapAccess<'de>>(members: &mut M) -> Result<Option<Cow<'de, str>>, M::Error> {
+    #[derive(Deserialize)]
+    struct Borrowed<'a>(#[serde(borrow)] Option<Cow<'a, str>>);
+    Ok(members.next_value::<Borrowed<'de>>()?.0)
 }
 
 impl OpenAiChunkChoice<'_> {
@@ -71,6 +137,14 @@ pub(super) struct OpenAiDelta<'a> {
     pub(super) refusal: Option<String>,
     /// The sources of the content. Read leniently.
     pub(super) annotations: RareValue,
+    /// Pictures that the model made.
+    pub(super) images: RareValue,
+    /// Sound that it made.
+    pub(super) audio: RareValue,
+    /// What some say besides, each read leniently.
+    pub(super) citations: RareValue,
+    pub(super) executed_tools: RareValue,
+    pub(super) provider_specific_fields: RareValue,
     #[serde(borrow)]
     pub(super) reasoning_content: LenientText<'a>,
     #[serde(borrow)]
@@ -90,6 +164,16 @@ impl OpenAiDelta<'_> {
         let details = || self.reasoning_details.as_array().into_iter().flatten();
         let text = |detail: &Value| detail.get("text").or(detail.get("summary"))?.as_str().map(str::to_owned);
         said.map_or_else(|| details().filter_map(text).collect(), str::to_owned)
+    }
+
+    /// What it has besides, by the names that callers are told it under.
+    pub(super) fn take_members(&mut self) -> impl Iterator<Item = (&'static str, Value)> {
+        let members = [
+            ("citations", self.citations.take()),
+            ("executed_tools", self.executed_tools.take()),
+            ("provider_specific_fields", self.provider_specific_fields.take()),
+        ];
+        members.into_iter().filter(|(_, value)| !value.is_null())
     }
 }
 

@@ -29,6 +29,8 @@ pub struct Dialect {
     pub switch: ThinkingSwitch,
     /// How an answer is continued after a closed thought; class `continue`.
     pub resume: ResumeMethod,
+    /// How an answer is continued whose beginning the caller has written.
+    pub prefill: PrefillMethod,
     /// How usage is reported.
     pub usage: UsageMember,
     /// True if each chunk can name its tokens (`return_token_ids`), so that thoughts are counted by them.
@@ -62,6 +64,7 @@ impl Default for Dialect {
             budget: None,
             switch: ThinkingSwitch::Never,
             resume: ResumeMethod::Never,
+            prefill: PrefillMethod::Never,
             usage: UsageMember::AtEnd,
             token_ids: false,
             prompt_ids: false,
@@ -187,6 +190,28 @@ impl ResumeMethod {
         // Whether the base URL ends in `/v1` or not, this is beside it.
         (self == ResumeMethod::PrefixReasoning).then_some("../beta/chat/completions")
     }
+
+    /// How the beginning of an answer is continued where a thought is so.
+    pub fn prefill(self) -> PrefillMethod {
+        match self {
+            ResumeMethod::PrefixReasoning | ResumeMethod::PrefixPart => PrefillMethod::Member("prefix"),
+            ResumeMethod::FinalMessage => PrefillMethod::FinalMessage,
+            ResumeMethod::Never => PrefillMethod::Never,
+        }
+    }
+}
+
+/// How an answer is continued whose beginning is the last message.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum PrefillMethod {
+    /// Not at all.
+    Never,
+    /// It always is.
+    Always,
+    /// Where that message has this member.
+    Member(&'static str),
+    /// With `continue_final_message`; servers of open models.
+    FinalMessage,
 }
 
 /// How usage is reported.

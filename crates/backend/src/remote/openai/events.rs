@@ -12,11 +12,14 @@ use stint_prompt::tags::{Splitter, TaggedSpan};
 use stint_types::chat::{AnswerNote, ThoughtSigner};
 use stint_types::units::Tokens;
 
+use super::chat_members::{ChatMembers, made_media};
 use super::chunk::{OpenAiChunk, OpenAiChunkChoice};
 use super::details::ReasoningDetails;
 use super::dialect::{ResumeMethod, ThoughtReplay};
 use super::implicit_thought::{AnswerOpening, ImplicitThought};
 use super::lenient_text::LenientText;
+use super::rare_value::RareValue;
+use super::reported_usage::lenient;
 use super::streamed_calls::StreamedCalls;
 use super::usage::{StreamProgress, UsageReader};
 use super::{Settings, request};
@@ -43,6 +46,8 @@ pub(super) struct OpenAiChatReader {
     details: Option<ReasoningDetails>,
     /// True once the model declines.
     refuses: bool,
+    /// What it says besides, for callers of the same API.
+    besides: ChatMembers,
     /// The chances of tokens whose text was not shown yet; nothing if nobody asked for them.
     logprobs: Option<Vec<Value>>,
     /// The pieces of the chunk that is read: empty between two, and kept for its room.
@@ -84,6 +89,7 @@ impl OpenAiChatReader {
             maker,
             details: keeps.then(ReasoningDetails::default),
             refuses: false,
+            besides: ChatMembers::default(),
             logprobs: call.request.logprobs.map(|_| Vec::new()),
             new: VecDeque::new(),
         }
@@ -91,6 +97,7 @@ impl OpenAiChatReader {
 
     fn choice(&mut self, choice: OpenAiChunkChoice<'_>, pieces: &mut VecDeque<Piece>) -> Result<(), Failure> {
         let tokens = Tokens(choice.tokens());
+        self.besides.keep_of_choice(choice.unknown);
         let mut delta = choice.delta.unwrap_or_default();
         let text = delta.thought();
         if !text.is_empty() || delta.content.present().is_some() {
@@ -108,7 +115,7 @@ impl OpenAiChatReader {
             details.push(delta.reasoning_details.take());
         }
         self.content(&delta.content, pieces);
-        if let Some(text) = delta.refusal.filter(|text| !text.is_empty()) {
+        if let Some(text) = delta.refusal.take().filter(|text| !text.is_empty()) {
             pieces.extend(refusal_begins(&mut self.refuses));
             pieces.push_back(answer(text));
         }
@@ -116,6 +123,8 @@ impl OpenAiChatReader {
             let sources = sources.into_iter().filter(Value::is_object);
             pieces.extend(sources.map(AnswerNote::Annotation).map(Piece::Note));
         }
+        self.besides.keep_of_message(&mut delta);
+        pieces.extend(made_media(&mut delta));
         for call in delta.tool_calls.into_iter().flatten() {
             self.calls.read(call, pieces);
         }
@@ -227,6 +236,7 @@ impl OpenAiChatReader {
         }
         let extras = self.calls.take_extras().filter_map(|extra| extra.signed(self.maker.clone()));
         pieces.extend(extras.map(Piece::Signed));
+        pieces.extend(self.besides.take().map(Box::new).map(Piece::Members));
         pieces.push_back(Piece::End(ending));
     }
 }
@@ -241,14 +251,16 @@ impl crate::remote::EventReader for OpenAiChatReader {
         if data.is_empty() {
             return Ok(());
         }
-        let OpenAiChunk { choices, usage, timings, error, system_fingerprint } = serde_json::from_slice(data)
-            .map_err(|_| Failure::new(Fault::Backend, "the upstream sent an event that is no chunk"))?;
+        let OpenAiChunk { choices, usage, timings, error, system_fingerprint, unknown } =
+            serde_json::from_slice(data)
+                .map_err(|_| Failure::new(Fault::Backend, "the upstream sent an event that is no chunk"))?;
         self.note_fingerprint(&system_fingerprint, pieces);
+        self.besides.keep_of_answer(unknown);
         let mut new = std::mem::take(&mut self.new);
-        let mut inner = None;
+        let mut inner = RareValue::default();
         let mut read = if error.is_null() { Ok(()) } else { Err(refusal::of_event(&error)) };
         for mut choice in choices.into_iter().flatten().filter(|choice| choice.index == 0) {
-            inner = choice.usage;
+            inner = std::mem::take(&mut choice.usage);
             let entries = choice.take_logprobs();
             read = read.and(self.choice(choice, &mut new));
             self.place_logprobs(entries, &mut new);
@@ -256,8 +268,10 @@ impl crate::remote::EventReader for OpenAiChatReader {
         self.update_progress(new.iter());
         pieces.append(&mut new);
         self.new = new;
-        let usage = self.counter.read(usage.or(inner), &timings, self.progress);
-        pieces.extend(usage.map(Piece::Usage));
+        let usage = if usage.is_null() { inner } else { usage };
+        let reported = lenient(&*usage).unwrap_or_default();
+        pieces.extend(self.counter.read(reported, &timings, self.progress).map(Piece::Usage));
+        self.besides.keep_usage(usage);
         read
     }
 

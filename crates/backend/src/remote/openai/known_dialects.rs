@@ -2,8 +2,8 @@
 
 use super::call_id_form::CallIdForm;
 use super::dialect::{
-    BudgetMember, Dialect, EffortMember, LimitMember, MemberWord, ResumeMethod, ThinkingSwitch,
-    ThoughtReplay, UsageMember,
+    BudgetMember, Dialect, EffortMember, LimitMember, MemberWord, PrefillMethod, ResumeMethod,
+    ThinkingSwitch, ThoughtReplay, UsageMember,
 };
 
 /// What no reasoning model of xAI takes.
@@ -27,6 +27,7 @@ impl Dialect {
             needs_limit: true,
             switch: ThinkingSwitch::ThinkingType,
             resume: ResumeMethod::PrefixReasoning,
+            prefill: PrefillMethod::Member("prefix"),
             thought_replay: ThoughtReplay::WithCalls("reasoning_content"),
             seed: None,
             omits_thinking: words(&DEEPSEEK_OMITS),
@@ -42,6 +43,7 @@ impl Dialect {
             effort: EffortMember::Never,
             budget: Some(BudgetMember::ThinkingBudget),
             switch: ThinkingSwitch::EnableThinking,
+            prefill: PrefillMethod::Member("partial"),
             ..Dialect::default()
         }
     }
@@ -53,6 +55,7 @@ impl Dialect {
             effort: EffortMember::Reasoning,
             budget: Some(BudgetMember::ReasoningMaxTokens),
             switch: ThinkingSwitch::Reasoning,
+            prefill: PrefillMethod::Always,
             thought_replay: ThoughtReplay::Details,
             passes_cache_marks: true,
             ..Dialect::default()
@@ -65,6 +68,7 @@ impl Dialect {
             budget: Some(BudgetMember::ThinkingTokenBudget),
             switch: ThinkingSwitch::Template("enable_thinking".into()),
             resume: ResumeMethod::FinalMessage,
+            prefill: PrefillMethod::FinalMessage,
             usage: UsageMember::EachChunk,
             token_ids: true,
             prompt_ids: true,
@@ -82,6 +86,7 @@ impl Dialect {
             prompt_ids: true,
             switch: ThinkingSwitch::Template("enable_thinking".into()),
             resume: ResumeMethod::FinalMessage,
+            prefill: PrefillMethod::FinalMessage,
             usage: UsageMember::EachChunk,
             thought_replay: ThoughtReplay::AsReceived("reasoning_content"),
             long_tool_names: true,
@@ -98,6 +103,7 @@ impl Dialect {
             budget: Some(BudgetMember::ThinkingBudgetTokens),
             switch: ThinkingSwitch::Template("enable_thinking".into()),
             resume: ResumeMethod::FinalMessage,
+            prefill: PrefillMethod::FinalMessage,
             usage: UsageMember::Timings,
             thought_replay: ThoughtReplay::AsReceived("reasoning_content"),
             long_tool_names: true,
@@ -111,6 +117,7 @@ impl Dialect {
             limit: LimitMember::MaxTokens,
             switch: ThinkingSwitch::Effort { on: Some("high".into()), off: "none".into() },
             resume: ResumeMethod::PrefixPart,
+            prefill: PrefillMethod::Member("prefix"),
             usage: UsageMember::Unasked,
             call_ids: CallIdForm::NineAlphanumerics,
             seed: Some("random_seed"),
@@ -129,6 +136,7 @@ impl Dialect {
         Dialect {
             limit: LimitMember::MaxTokens,
             switch: ThinkingSwitch::Effort { on: None, off: "none".into() },
+            prefill: PrefillMethod::Always,
             omits: words(&["tool_choice"]),
             long_tool_names: true,
             ..Dialect::default()

@@ -5,6 +5,7 @@
 //! without one (`turn`). What a model of OpenAI does not take there goes to Responses at the same address.
 
 mod call_id_form;
+mod chat_members;
 mod chat_scope;
 mod chunk;
 mod completions;
@@ -15,6 +16,8 @@ mod events;
 mod implicit_thought;
 mod known_dialects;
 mod lenient_text;
+mod members_visitor;
+mod prefill;
 mod rare_value;
 mod reported_usage;
 mod request;
@@ -25,11 +28,12 @@ mod tests;
 mod usage;
 
 use crate::{BackendCall, Failure, Turns};
-use stint_types::chat::{CompletionKind, EmbeddingRequest, ThoughtSigner};
+use stint_types::chat::{CompletionKind, EmbeddingRequest, Request, ThoughtSigner};
 
 use super::responses::{self, OpenAiResponses};
 use super::{
-    Connections, EventReader, Provider, RemoteBackend, SettingsError, SilencePolicy, UpstreamRequest, wire,
+    Connections, EventReader, Provider, RemoteBackend, SettingsError, SilencePolicy, UpstreamRequest,
+    begun_answer, wire,
 };
 
 use implicit_thought::ImplicitThought;
@@ -37,8 +41,8 @@ use implicit_thought::ImplicitThought;
 pub use call_id_form::CallIdForm;
 pub use chat_scope::{ChatScope, ResponsesRule};
 pub use dialect::{
-    BudgetMember, Dialect, EffortMember, LimitMember, MemberWord, ResumeMethod, ThinkingSwitch,
-    ThoughtReplay, UsageMember,
+    BudgetMember, Dialect, EffortMember, LimitMember, MemberWord, PrefillMethod, ResumeMethod,
+    ThinkingSwitch, ThoughtReplay, UsageMember,
 };
 pub use settings::{NEW_TURN_PROMPT, Settings};
 
@@ -89,6 +93,10 @@ impl OpenAiBackend {
 }
 
 impl Provider for ChatCompletions {
+    fn thinking_ruled_out(&self, request: &Request) -> Option<&'static str> {
+        request.continues_last.then_some(begun_answer::NO_THOUGHT)
+    }
+
     fn write_request(&self, call: &BackendCall) -> Result<UpstreamRequest, Failure> {
         match self.responses_for(call) {
             Some(responses) => {

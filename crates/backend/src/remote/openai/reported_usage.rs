@@ -1,4 +1,4 @@
-//! `usage` as an upstream writes it, read leniently and without a tree: a usage that makes no sense is no reason to lose the answer.
+//! `usage` as an upstream writes it, read leniently: a usage that makes no sense is no reason to lose the answer.
 
 use std::fmt;
 use std::marker::PhantomData;

@@ -13,7 +13,7 @@ use stint_types::units::Tokens;
 use super::dialect::{
     BudgetMember, Dialect, EffortMember, MemberWord, ResumeMethod, ThinkingSwitch, UsageMember,
 };
-use super::{Settings, completions, conversation};
+use super::{Settings, completions, conversation, prefill};
 
 /// Members that are ours to set, whatever the caller passed through.
 const GATEWAY_MEMBERS: [&str; 7] =
@@ -50,7 +50,8 @@ pub(super) fn write(settings: &Settings, call: &BackendCall) -> Result<UpstreamR
         return text_request(settings, call, &prompt);
     }
     let ask = dialect_request(settings, call)?;
-    let path = ask.path;
+    let beside = settings.dialect.resume.path().filter(|_| call.request.continues_last);
+    let path = beside.unwrap_or(ask.path);
     let mut body = body(settings, call, ask)?;
     if settings.marks_instructions(&call.request) {
         conversation::mark_instructions(&mut body["messages"]);
@@ -168,7 +169,9 @@ fn solution_request<'c>(
             ));
         }
     };
-    let messages = conversation::resumed_messages(settings, messages, thought, answer);
+    let (messages, begun) = prefill::split(&call.request);
+    let messages =
+        conversation::resumed_messages(settings, messages, thought, &[begun.as_str(), answer].concat());
     let path = dialect.resume.path().unwrap_or(dialect.path);
     Ok(DialectRequest { path, messages, thinking: thinks, is_continuation: true, ..ask })
 }
@@ -215,9 +218,9 @@ fn body(settings: &Settings, call: &BackendCall, ask: DialectRequest<'_>) -> Res
         usage(dialect, &mut body);
     }
     if ask.is_continuation && dialect.resume == ResumeMethod::FinalMessage {
-        // They exclude each other, and the latter is the usual one.
-        body.insert("continue_final_message".to_owned(), json!(true));
-        body.insert("add_generation_prompt".to_owned(), json!(false));
+        prefill::continue_final_message(&mut body);
+    } else if call.request.continues_last && !ask.is_continuation {
+        prefill::mark(dialect, &mut body)?;
     }
     thinking(dialect, &ask.thinking, &mut body)?;
     if let Some(word) = call.effort.as_deref().filter(|_| thinks) {

@@ -6,11 +6,12 @@ use serde_json::Value;
 
 use crate::remote::call_ids::CallIds;
 use crate::remote::refusal;
-use crate::remote::uncounted::{answer, refusal_begins, stop};
+use crate::remote::uncounted::{answer, refusal_begins, stop, uncounted};
 use crate::{Failure, Fault, GenerationEnd, Piece, TokenUsage};
-use stint_types::chat::{AnswerNote, ThoughtSigner, ToolCallDelta};
+use stint_types::chat::{AnswerApi, AnswerNote, ProviderMembers, ThoughtSigner, ToolCallDelta};
 use stint_types::units::Tokens;
 
+use super::custom_tools;
 use super::reasoning::Reasoning;
 use super::sources::MessageSources;
 
@@ -62,13 +63,15 @@ impl OpenAiResponsesReader {
             self.phase = item["phase"].as_str().map(Into::into);
             self.sources = MessageSources::after(self.letters);
         }
-        if item["type"] != "function_call" || self.calls.contains_key(&place) {
+        let is_custom = item["type"] == "custom_tool_call";
+        if !(is_custom || item["type"] == "function_call") || self.calls.contains_key(&place) {
             return;
         }
         let index = u32::try_from(self.calls.len()).unwrap_or(u32::MAX);
         self.calls.insert(place, StreamedCall { index, has_arguments: false });
         let id = Some(self.ids.unique(Some(text(item, "call_id").to_owned())));
-        let (name, arguments) = (Some(text(item, "name").to_owned()), String::new());
+        let arguments = if is_custom { custom_tools::arguments_begin() } else { String::new() };
+        let name = Some(text(item, "name").to_owned());
         pieces.push_back(Piece::ToolCall(ToolCallDelta { index, id, name, arguments }));
     }
 
@@ -84,6 +87,18 @@ impl OpenAiResponsesReader {
         }));
     }
 
+    /// The text that a custom tool is called with is whole: all of it is here again, where none came before.
+    fn finish_custom(&mut self, place: u64, item: &Value, pieces: &mut VecDeque<Piece>) {
+        self.start_item(place, item, pieces);
+        if self.calls.get(&place).is_some_and(|call| !call.has_arguments) {
+            self.arguments(place, &custom_tools::escaped(text(item, "input")), pieces);
+        }
+        // What a limit broke off is not closed, so that nobody takes it for whole.
+        if item["status"] != "incomplete" {
+            self.arguments(place, custom_tools::ARGUMENTS_END, pieces);
+        }
+    }
+
     /// An item is whole: reasoning is handed out now, and arguments that did not come piece by piece.
     fn finish_item(&mut self, place: u64, item: &Value, pieces: &mut VecDeque<Piece>) {
         match (text(item, "type"), item.as_object()) {
@@ -93,6 +108,7 @@ impl OpenAiResponsesReader {
                     self.arguments(place, text(item, "arguments"), pieces);
                 }
             }
+            ("custom_tool_call", _) => self.finish_custom(place, item, pieces),
             ("reasoning", Some(item)) if item.get("encrypted_content").is_some_and(Value::is_string) => {
                 let (after_text, after_calls) = (self.letters > 0, self.calls.len());
                 let after_letters = (after_text && after_calls == 0).then_some(self.letters);
@@ -121,7 +137,7 @@ impl OpenAiResponsesReader {
                         pieces.extend(sources.of_part(part));
                     }
                 }
-                "function_call" if !has_calls => self.finish_item(place, item, pieces),
+                "function_call" | "custom_tool_call" if !has_calls => self.finish_item(place, item, pieces),
                 "reasoning" if takes_reasoning => self.finish_item(place, item, pieces),
                 _ => {}
             }
@@ -167,6 +183,9 @@ impl crate::remote::EventReader for OpenAiResponsesReader {
             }
             "response.refusal.delta" => self.refusal(delta, pieces),
             "response.function_call_arguments.delta" => self.arguments(place, delta, pieces),
+            "response.custom_tool_call_input.delta" => {
+                self.arguments(place, &custom_tools::escaped(delta), pieces);
+            }
             "response.reasoning_summary_part.added" if event["summary_index"].as_u64() > Some(0) => {
                 pieces.push_back(Piece::Summary("\n\n".to_owned()));
             }
@@ -178,10 +197,12 @@ impl crate::remote::EventReader for OpenAiResponsesReader {
             kind @ ("response.completed" | "response.incomplete") => {
                 self.finish_output(&response["output"], pieces);
                 pieces.extend(usage(&response["usage"]).map(Piece::Usage));
+                pieces.extend(members(response).map(Box::new).map(Piece::Members));
                 pieces.push_back(Piece::End(match text(&response["incomplete_details"], "reason") {
                     _ if kind == "response.completed" => self.completed_reason(),
                     "content_filter" => GenerationEnd::Filtered,
-                    _ => GenerationEnd::Limit,
+                    "" | "max_output_tokens" => GenerationEnd::Limit,
+                    _ => GenerationEnd::BrokenOff,
                 }));
             }
             "response.failed" => {
@@ -210,6 +231,17 @@ fn usage(usage: &Value) -> Option<TokenUsage> {
         completion: number("/output_tokens")?,
         thinking: number("/output_tokens_details/reasoning_tokens"),
     })
+}
+
+/// What a response says besides, for callers of the same API: the tier that it was served in, and counts that no other API has.
+fn members(response: &Value) -> Option<ProviderMembers> {
+    let mut members = ProviderMembers::new(AnswerApi::Responses);
+    let tier = response.get("service_tier").filter(|tier| tier.is_string());
+    members.answer.extend(tier.map(|tier| ("service_tier".to_owned(), tier.clone())));
+    if let Value::Object(usage) = &response["usage"] {
+        members.usage = uncounted(usage.clone());
+    }
+    (!members.is_empty()).then_some(members)
 }
 
 fn text<'v>(value: &'v Value, name: &str) -> &'v str {

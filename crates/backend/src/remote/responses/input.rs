@@ -8,8 +8,8 @@ use crate::remote::wire;
 use crate::{Failure, UnsupportedFeature};
 use stint_types::chat::{CacheTtl, ContentPart, Message, Request, Role, ToolCall, TurnPhase};
 
-use super::Settings;
 use super::reasoning::Reasoning;
+use super::{Settings, custom_tools};
 
 /// What the system says first, and the items of the rest. Where parts can be marked for the provider's cache, what it says first
 /// is among the items always: `instructions` takes no mark, and a prompt must begin alike each time.
@@ -22,7 +22,7 @@ pub(super) fn instructions_and_items(
     let (system, rest) = request.messages.split_at(apart);
     let instructions: Vec<String> = system.iter().map(Message::plain_text).collect();
     let items: Result<Vec<Vec<Value>>, Failure> =
-        rest.iter().map(|message| items(settings, message)).collect();
+        rest.iter().map(|message| items(settings, request, message)).collect();
     let mut items: Vec<Value> = items?.into_iter().flatten().collect();
     if let Some(last) = items.get_mut(..first - apart).and_then(<[Value]>::last_mut)
         && settings.marks_instructions(request)
@@ -37,22 +37,24 @@ pub(super) fn instructions_and_items(
     Ok((instructions.join("\n\n"), Value::Array(items)))
 }
 
-fn items(settings: &Settings, message: &Message) -> Result<Vec<Value>, Failure> {
+fn items(settings: &Settings, request: &Request, message: &Message) -> Result<Vec<Value>, Failure> {
     Ok(match message.role {
         Role::System => vec![json!({"role": "developer", "content": instructions(settings, message)?})],
         Role::User => vec![json!({"role": "user", "content": content(settings, &message.content)?})],
-        Role::Assistant => assistant_items(settings, message),
+        Role::Assistant => assistant_items(settings, request, message),
         Role::Tool => {
             let of = message.tool_call_id.as_deref().unwrap_or_default();
             let output = content(settings, &message.content)?;
-            vec![json!({"type": "function_call_output", "call_id": of, "output": output})]
+            let is_custom = custom_tools::is_result(request, of);
+            let kind = if is_custom { "custom_tool_call_output" } else { "function_call_output" };
+            vec![json!({"type": kind, "call_id": of, "output": output})]
         }
     })
 }
 
 /// A turn of the model: its text, its calls, and each item of its reasoning where it stood. The provider refuses reasoning that
 /// nothing follows, so the last is left out where the caller has nothing of what came after it.
-fn assistant_items(settings: &Settings, message: &Message) -> Vec<Value> {
+fn assistant_items(settings: &Settings, request: &Request, message: &Message) -> Vec<Value> {
     let mut reasoning = Reasoning::all(message, &settings.maker());
     let (text, mut written) = (message.plain_text(), 0);
     let phases = PlacedPhase::all(message, &text);
@@ -66,7 +68,7 @@ fn assistant_items(settings: &Settings, message: &Message) -> Vec<Value> {
     items.extend(said(&text, &phases, written..text.len()));
     for (at, call) in message.tool_calls.iter().enumerate() {
         move_items(&mut reasoning, &mut items, |it| it.after_calls <= at);
-        items.push(function_call(call));
+        items.push(custom_tools::as_call(request, call).unwrap_or_else(|| function_call(call)));
     }
     items.truncate(items.iter().rposition(|item| item["type"] != "reasoning").map_or(0, |last| last + 1));
     items

@@ -6,6 +6,7 @@
 //!
 //! What it cannot do: penalties, seeds, stop texts (`execute` sees to those), sound.
 
+mod custom_tools;
 mod events;
 mod input;
 mod reasoning;

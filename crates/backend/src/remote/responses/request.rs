@@ -2,16 +2,17 @@
 
 use serde_json::{Map, Value, json};
 
+use crate::remote::begun_answer;
 use crate::remote::caller_options::{
     FunctionDeclaration, OpenAiResponseFormat, OpenAiToolChoice, allowed_tools, insert_present,
     passed_member, refuse_penalties,
 };
 use crate::remote::wire::decimal;
 use crate::{BackendCall, Failure, UnsupportedFeature};
-use stint_types::chat::Request;
+use stint_types::chat::{Request, Tool};
 use stint_types::units::Tokens;
 
-use super::{Settings, input};
+use super::{Settings, custom_tools, input};
 
 /// The least limit that is taken. A smaller one is held by who asks.
 pub const LIMIT_MIN: Tokens = Tokens(16);
@@ -29,6 +30,9 @@ pub(super) fn body(
 ) -> Result<Value, Failure> {
     let request = &*call.request;
     refuse_penalties(request)?;
+    if request.continues_last {
+        return Err(begun_answer::cannot_continue());
+    }
     if request.logprobs.is_some() {
         let why = "this model reports no log-probabilities over Responses: ask another model";
         return Err(Failure::incapable(UnsupportedFeature::Logprobs, why));
@@ -100,21 +104,25 @@ fn tools(request: &Request) -> Option<Value> {
         );
         Value::Object(tool)
     };
-    let tools = || request.tools.iter().map(FunctionDeclaration::of).map(declare).collect();
+    let tool = |tool: &Tool| {
+        custom_tools::declaration(tool).unwrap_or_else(|| declare(FunctionDeclaration::of(tool)))
+    };
+    let tools = || request.tools.iter().map(tool).collect();
     (!request.tools.is_empty()).then(tools)
 }
 
 fn tool_choice(settings: &Settings, request: &Request) -> Result<Option<Value>, Failure> {
     let choice = OpenAiToolChoice::of(request)?.filter(|_| !request.tools.is_empty());
+    let named = |name: &str| json!({"type": custom_tools::kind(request, name), "name": name});
     let narrowed = allowed_tools(request, choice.as_ref()).filter(|_| settings.rules.allowed_tools);
     if let Some((mode, names)) = narrowed {
-        let tools: Vec<Value> = names.map(|name| json!({"type": "function", "name": name})).collect();
+        let tools: Vec<Value> = names.map(named).collect();
         return Ok(Some(json!({"type": "allowed_tools", "mode": mode, "tools": tools})));
     }
     Ok(choice.map(|choice| match choice {
         OpenAiToolChoice::Auto => json!("auto"),
         OpenAiToolChoice::None => json!("none"),
         OpenAiToolChoice::Any => json!("required"),
-        OpenAiToolChoice::Named(name) => json!({"type": "function", "name": name}),
+        OpenAiToolChoice::Named(name) => named(&name),
     }))
 }

@@ -73,16 +73,16 @@ impl VllmReader {
             self.push_text(choice.text, ids, pieces);
             return;
         };
-        let (keep, ending) = match (&self.phase, word.as_str()) {
-            (_, word) if is_cut(word) => (0, GenerationEnd::Limit),
-            (VllmPhase::Thought(tag), _) if choice.stop_reason.is_string() => {
+        let (keep, ending) = match &self.phase {
+            _ if let Some(cut) = cut_by(&word) => (0, cut),
+            VllmPhase::Thought(tag) if choice.stop_reason.is_string() => {
                 (*tag, GenerationEnd::Stop { tokens: Tokens::ZERO })
             }
             _ => (1, GenerationEnd::Stop { tokens: Tokens(1) }),
         };
         let ids = self.take_held(keep);
         // Half a character says nothing.
-        let text = if ending == GenerationEnd::Limit {
+        let text = if ending.is_cut() {
             choice.text.trim_end_matches(char::REPLACEMENT_CHARACTER).to_owned()
         } else {
             choice.text
@@ -150,9 +150,13 @@ impl crate::remote::EventReader for VllmReader {
     }
 }
 
-/// True for the word of an answer that did not come to its end.
-fn is_cut(word: &str) -> bool {
-    !matches!(finish_word::ending(word), Ok(GenerationEnd::Stop { .. } | GenerationEnd::ToolCalls))
+/// What cut an answer that did not come to its end, by the word for that.
+fn cut_by(word: &str) -> Option<GenerationEnd> {
+    match finish_word::ending(word) {
+        Ok(GenerationEnd::Stop { .. } | GenerationEnd::ToolCalls) => None,
+        Ok(ending) if ending.is_cut() => Some(ending),
+        _ => Some(GenerationEnd::BrokenOff),
+    }
 }
 
 fn usage(usage: &Value) -> Option<TokenUsage> {

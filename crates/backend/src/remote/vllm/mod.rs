@@ -27,6 +27,7 @@ use stint_types::catalog::{EnforcementClass, ImageTokens, ModelConditions};
 use stint_types::chat::{EmbeddingRequest, Message, RawPrompt, Request, Role};
 use stint_types::units::Tokens;
 
+use super::begun_answer;
 use super::client::UpstreamClient;
 use super::openai::{ChatCompletions, Settings};
 use super::{
@@ -123,6 +124,9 @@ impl VllmBackend {
 
     async fn start(&self, call: BackendCall) -> Result<Generation, Failure> {
         let is_raw = call.request.raw_prompt().is_some();
+        if call.request.continues_last {
+            return self.chat().await?.start(call.unthought()).await;
+        }
         if !is_raw
             && matches!(call.class, EnforcementClass::Continue | EnforcementClass::Native)
             && !self.thinks().await?
@@ -286,6 +290,10 @@ fn count(ids: &[u32]) -> Tokens {
 impl Backend for VllmBackend {
     fn generate(&self, call: BackendCall) -> BoxFuture<'_, Result<Generation, Failure>> {
         async move { self.start(call).await }.boxed()
+    }
+
+    fn thinking_ruled_out(&self, request: &Request) -> Option<&'static str> {
+        request.continues_last.then_some(begun_answer::NO_THOUGHT)
     }
 
     fn embed(&self, ask: Arc<EmbeddingRequest>) -> BoxFuture<'_, Result<EmbeddingResult, Failure>> {

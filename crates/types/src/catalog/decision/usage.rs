@@ -3,6 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::catalog::models::{BilledCall, Tariff};
+use crate::chat::ProviderMembers;
 use crate::units::{Money, Tokens};
 
 /// How a thought ended.
@@ -44,7 +45,7 @@ pub enum SolutionStopReason {
     Ledger,
     /// The deadline.
     Deadline,
-    /// The upstream: it withheld the rest, or wrote beyond its limit and was hung up on.
+    /// The upstream: it withheld the rest, broke it off, or wrote beyond its limit and was hung up on.
     Upstream,
 }
 
@@ -166,6 +167,8 @@ pub struct ChoiceUsage {
     pub stopped_by: Option<Box<str>>,
     /// What its upstream calls the configuration that it ran the model in.
     pub fingerprint: Option<Box<str>>,
+    /// What its provider says of it in members that only its own API has.
+    pub members: Option<Box<ProviderMembers>>,
 }
 
 impl ChoiceUsage {
@@ -184,6 +187,14 @@ impl ChoiceUsage {
         self.overran |= lost.overran;
         self.thoughts_dropped = self.thoughts_dropped.max(lost.thoughts_dropped);
         self.estimated |= lost.estimated;
+    }
+
+    /// Takes on what the provider says of one more of its calls.
+    pub fn add_members(&mut self, more: ProviderMembers) {
+        match &mut self.members {
+            Some(members) => members.absorb(more),
+            None => self.members = Some(Box::new(more)),
+        }
     }
 
     /// Everything thought, delivered or not: what limits on thinking count.
