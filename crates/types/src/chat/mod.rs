@@ -26,7 +26,7 @@ pub use message::{
     CacheTtl, ContentPart, Message, Role, SignedThought, SigningDomain, ThoughtSigner, ToolCall, TurnPhase,
 };
 pub use raw_prompt::RawPrompt;
-pub use request::{CompletionKind, Request, SamplingOptions, Tool};
+pub use request::{CompletionKind, Request, SamplingOptions, SchemaRules, Tool};
 pub use tool_call_extra::ToolCallExtra;
 pub use tool_name::short_tool_name;
 pub use tools::{ToolCounts, ToolLimits};

@@ -6,9 +6,9 @@ use std::sync::Arc;
 use serde_json::{Map, Value, json};
 
 use crate::remote::caller_options::{
-    FunctionDeclaration, OpenAiToolChoice, disables_parallel_tools, end_user, insert_present,
-    refuse_penalties,
+    FunctionDeclaration, OpenAiToolChoice, disables_parallel_tools, end_user, insert_present, refuse_bias,
 };
+use crate::remote::form_instruction;
 use crate::remote::wire::{self, decimal};
 use crate::{BackendCall, Failure, GenerationPart, UnsupportedFeature};
 use stint_prompt::token_bound;
@@ -16,6 +16,7 @@ use stint_types::catalog::Model;
 use stint_types::chat::{CacheTtl, EffortChanges, Request, Tool};
 use stint_types::units::Tokens;
 
+use super::answer_form::{AnswerForm, StrictTools};
 use super::conversation::{self, turns};
 use super::{AnthropicThinking, AnthropicThinkingOff, Settings};
 use super::{additions, caching, output_config};
@@ -54,8 +55,18 @@ struct AnthropicThinkingPlan {
 
 /// The body of the call.
 pub(super) fn body(settings: &Settings, call: &BackendCall) -> Result<Value, Failure> {
+    refuse_bias(&call.request)?;
+    let form = AnswerForm::of(settings, &call.request)?;
+    match &form {
+        AnswerForm::Asked(words) => {
+            write_body(settings, &form_instruction::instructed(call, words.clone()), &form)
+        }
+        AnswerForm::Text | AnswerForm::Held(..) => write_body(settings, call, &form),
+    }
+}
+
+fn write_body(settings: &Settings, call: &BackendCall, form: &AnswerForm) -> Result<Value, Failure> {
     let request = &*call.request;
-    refuse_penalties(request)?;
     let choice = OpenAiToolChoice::of(request)?;
     let AnthropicThinkingPlan { thinking, word, max_tokens: most } =
         thinking_plan(settings, call, choice.as_ref())?;
@@ -82,10 +93,10 @@ pub(super) fn body(settings: &Settings, call: &BackendCall) -> Result<Value, Fai
             ("system", system),
             ("messages", Some(messages)),
             ("thinking", told),
-            ("output_config", output_config::write(settings, request, word)?),
+            ("output_config", output_config::write(settings, request, word, form)),
             ("stop_sequences", stops(request)),
             ("metadata", end_user(request).map(|id| json!({"user_id": id}))),
-            ("tools", tools(request)),
+            ("tools", tools(settings, request, form)),
             ("tool_choice", tool_choice(settings, request, choice)),
         ],
     );
@@ -341,17 +352,19 @@ fn stops(request: &Request) -> Option<Value> {
     (!stops.is_empty()).then(|| json!(stops))
 }
 
-fn tools(request: &Request) -> Option<Value> {
+fn tools(settings: &Settings, request: &Request, form: &AnswerForm) -> Option<Value> {
+    let mut strict_tools = StrictTools::new(settings, request, form);
     let declare = |tool: &Tool| {
         let function = FunctionDeclaration::of(tool);
+        let (schema, is_strict) = strict_tools.declare(&function);
         let mut declared = Map::new();
         insert_present(
             &mut declared,
             [
                 ("name", Some(json!(function.name))),
                 ("description", function.description.map(|text| json!(text))),
-                ("input_schema", Some(function.parameters)),
-                ("strict", function.strict.then(|| json!(true))),
+                ("input_schema", Some(schema)),
+                ("strict", is_strict.then(|| json!(true))),
             ],
         );
         let members = tool.anthropic_members.as_ref().and_then(Value::as_object);

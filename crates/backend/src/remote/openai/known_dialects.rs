@@ -30,6 +30,7 @@ impl Dialect {
             thought_replay: ThoughtReplay::WithCalls("reasoning_content"),
             seed: None,
             omits_thinking: words(&DEEPSEEK_OMITS),
+            stops_max: 16,
             ..Dialect::default()
         }
     }
@@ -70,6 +71,7 @@ impl Dialect {
             prompt_ids: true,
             thought_replay: ThoughtReplay::AsReceived("reasoning"),
             long_tool_names: true,
+            stops_max: usize::MAX,
             ..Dialect::default()
         }
     }
@@ -85,6 +87,7 @@ impl Dialect {
             usage: UsageMember::EachChunk,
             thought_replay: ThoughtReplay::AsReceived("reasoning_content"),
             long_tool_names: true,
+            stops_max: usize::MAX,
             ..Dialect::default()
         }
     }
@@ -101,6 +104,7 @@ impl Dialect {
             usage: UsageMember::Timings,
             thought_replay: ThoughtReplay::AsReceived("reasoning_content"),
             long_tool_names: true,
+            stops_max: usize::MAX,
             ..Dialect::default()
         }
     }
@@ -131,6 +135,7 @@ impl Dialect {
             switch: ThinkingSwitch::Effort { on: None, off: "none".into() },
             omits: words(&["tool_choice"]),
             long_tool_names: true,
+            stops_max: usize::MAX,
             ..Dialect::default()
         }
     }

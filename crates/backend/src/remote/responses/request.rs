@@ -4,11 +4,12 @@ use serde_json::{Map, Value, json};
 
 use crate::remote::caller_options::{
     FunctionDeclaration, OpenAiResponseFormat, OpenAiToolChoice, allowed_tools, insert_present,
-    passed_member, refuse_penalties,
+    passed_member, refuse_bias,
 };
+use crate::remote::strict_schema;
 use crate::remote::wire::decimal;
 use crate::{BackendCall, Failure, UnsupportedFeature};
-use stint_types::chat::Request;
+use stint_types::chat::{Request, Tool};
 use stint_types::units::Tokens;
 
 use super::{Settings, input};
@@ -28,7 +29,7 @@ pub(super) fn body(
     tokens: Tokens,
 ) -> Result<Value, Failure> {
     let request = &*call.request;
-    refuse_penalties(request)?;
+    refuse_bias(request)?;
     if request.logprobs.is_some() {
         let why = "this model reports no log-probabilities over Responses: ask another model";
         return Err(Failure::incapable(UnsupportedFeature::Logprobs, why));
@@ -74,6 +75,8 @@ fn text(request: &Request) -> Result<Option<Value>, Failure> {
         OpenAiResponseFormat::Text => None,
         OpenAiResponseFormat::Json => Some(json!({"type": "json_object"})),
         OpenAiResponseFormat::Schema(named) => {
+            let format = strict_schema::response_format(request);
+            let named = format.as_ref().map_or(named, |format| &format["json_schema"]);
             let mut format = named.as_object().cloned().unwrap_or_default();
             format.insert("type".to_owned(), json!("json_schema"));
             Some(Value::Object(format))
@@ -100,7 +103,10 @@ fn tools(request: &Request) -> Option<Value> {
         );
         Value::Object(tool)
     };
-    let tools = || request.tools.iter().map(FunctionDeclaration::of).map(declare).collect();
+    let declared =
+        |tool: &Tool| Tool { declaration: strict_schema::declaration(request, tool), ..tool.clone() };
+    let tools =
+        || request.tools.iter().map(|tool| declare(FunctionDeclaration::of(&declared(tool)))).collect();
     (!request.tools.is_empty()).then(tools)
 }
 
