@@ -6,16 +6,19 @@ use std::sync::Arc;
 use stint_types::catalog::{Capability, Model, Needs};
 use stint_types::chat::Request;
 
-/// A model as the operator declares it, and as it is known by now.
-pub(super) type KnownModel<'m> = (&'m Arc<Model>, Arc<Model>);
-
-/// The models as they are planned for a request.
-pub(super) fn approximate(models: Vec<KnownModel<'_>>, needs: &Needs, request: &Request) -> Vec<Arc<Model>> {
-    let is_held = |capability: Capability| models.iter().any(|(_, known)| known.has_capability(capability));
-    let needed = needs.capabilities.iter().copied();
-    let lacking: Vec<Capability> =
-        needed.filter(|need| can_be_granted(*need, request) && !is_held(*need)).collect();
-    models.into_iter().map(|(declared, known)| granted(declared, known, &lacking)).collect()
+/// The models as they are planned for a request, given each as the operator declares it and as it is known by now.
+pub(super) fn approximate(
+    models: Vec<(&Arc<Model>, Arc<Model>)>,
+    needs: &Needs,
+    request: &Request,
+) -> Vec<Arc<Model>> {
+    let needed = || needs.capabilities.iter().copied();
+    let is_able = |known: &Model| needed().all(|need| known.has_capability(need));
+    if models.iter().any(|(_, known)| is_able(known)) {
+        return models.into_iter().map(|(_, known)| known).collect();
+    }
+    let granted: Vec<Capability> = needed().filter(|need| can_be_granted(*need, request)).collect();
+    models.into_iter().map(|(declared, known)| grant(declared, known, &granted)).collect()
 }
 
 /// True if something else may stand for it. A bias says which tokens may come, so it is not left out.
@@ -31,12 +34,12 @@ fn can_be_granted(need: Capability, request: &Request) -> bool {
 }
 
 /// The model with what it does in another way.
-fn granted(declared: &Model, known: Arc<Model>, lacking: &[Capability]) -> Arc<Model> {
+fn grant(declared: &Model, known: Arc<Model>, granted: &[Capability]) -> Arc<Model> {
     let does = |need: &Capability| {
         !declared.has_capability(*need)
             && (*need != Capability::Schema || known.has_capability(Capability::Json))
     };
-    let more: Vec<Capability> = lacking.iter().copied().filter(does).collect();
+    let more: Vec<Capability> = granted.iter().copied().filter(does).collect();
     if more.is_empty() {
         return known;
     }

@@ -23,7 +23,7 @@ const NOT_STRICT: [&str; 6] = ["oneOf", "allOf", "not", "default", "patternPrope
 
 /// What of a request's schemas was counted.
 #[derive(Debug, Default)]
-pub(super) struct Counted {
+pub(super) struct CountedSchemas {
     tools: usize,
     optional: usize,
     unions: usize,
@@ -31,7 +31,7 @@ pub(super) struct Counted {
 
 /// Why Anthropic refuses a request's schemas, if it does.
 pub(super) fn claude(body: &Value) -> Option<String> {
-    let mut counted = Counted::default();
+    let mut counted = CountedSchemas::default();
     let format = &body["output_config"]["format"]["schema"];
     let place = "output_config.format.schema";
     if let Some(why) = of_claude(format, place, &mut counted).or_else(|| circle(format, place)) {
@@ -46,13 +46,13 @@ pub(super) fn claude(body: &Value) -> Option<String> {
             }
         }
     }
-    let Counted { tools, optional, unions } = counted;
+    let CountedSchemas { tools, optional, unions } = counted;
     (tools > 20 || optional > 24 || unions > 16).then(|| {
         format!("Schemas are too complex: {tools} strict tools, {optional} optional parameters, {unions} parameters of several types")
     })
 }
 
-fn of_claude(schema: &Value, place: &str, counted: &mut Counted) -> Option<String> {
+fn of_claude(schema: &Value, place: &str, counted: &mut CountedSchemas) -> Option<String> {
     let members = schema.as_object()?;
     if schema["type"] == "object" && schema["additionalProperties"] != false {
         return Some(format!(

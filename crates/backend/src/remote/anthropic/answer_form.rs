@@ -15,7 +15,7 @@ const STRICT_TOOLS_MAX: usize = 20;
 
 /// The form of an answer, as this model comes to it.
 #[derive(Debug)]
-pub(super) enum AnswerForm {
+pub(super) enum ClaudeForm {
     /// Any text.
     Text,
     /// It is held to this schema, which takes up so much.
@@ -24,34 +24,34 @@ pub(super) enum AnswerForm {
     Asked(String),
 }
 
-impl AnswerForm {
-    pub(super) fn of(settings: &Settings, request: &Request) -> Result<AnswerForm, Failure> {
+impl ClaudeForm {
+    pub(super) fn of(settings: &Settings, request: &Request) -> Result<ClaudeForm, Failure> {
         let named = match OpenAiResponseFormat::of(request)? {
-            OpenAiResponseFormat::Text => return Ok(AnswerForm::Text),
-            OpenAiResponseFormat::Json => return Ok(AnswerForm::Asked(form_instruction::json())),
+            OpenAiResponseFormat::Text => return Ok(ClaudeForm::Text),
+            OpenAiResponseFormat::Json => return Ok(ClaudeForm::Asked(form_instruction::json())),
             OpenAiResponseFormat::Schema(named) => named,
         };
         let schema = &named["schema"];
         if !settings.schemas {
-            return Ok(AnswerForm::Asked(form_instruction::schema(schema)));
+            return Ok(ClaudeForm::Asked(form_instruction::schema(schema)));
         }
         // What is written by this provider's own rules is its own to judge.
         if request.schema_rules == SchemaRules::Anthropic {
-            return Ok(AnswerForm::Held(schema.clone(), SchemaSize::default()));
+            return Ok(ClaudeForm::Held(schema.clone(), SchemaSize::default()));
         }
         let reduced = schema::reduce(schema)
             .and_then(|reduced| Some((reduced.schema, SchemaSize::default().with(reduced.size)?)));
         Ok(match reduced {
-            Some((schema, size)) => AnswerForm::Held(schema, size),
-            None => AnswerForm::Asked(form_instruction::schema(schema)),
+            Some((schema, size)) => ClaudeForm::Held(schema, size),
+            None => ClaudeForm::Asked(form_instruction::schema(schema)),
         })
     }
 
     /// What of the limits on a request's schemas it takes up.
     pub(super) fn size(&self) -> SchemaSize {
         match self {
-            AnswerForm::Held(_, size) => *size,
-            AnswerForm::Text | AnswerForm::Asked(_) => SchemaSize::default(),
+            ClaudeForm::Held(_, size) => *size,
+            ClaudeForm::Text | ClaudeForm::Asked(_) => SchemaSize::default(),
         }
     }
 }
@@ -66,7 +66,7 @@ pub(super) struct StrictTools<'s> {
 }
 
 impl<'s> StrictTools<'s> {
-    pub(super) fn new(settings: &'s Settings, request: &Request, form: &AnswerForm) -> StrictTools<'s> {
+    pub(super) fn new(settings: &'s Settings, request: &Request, form: &ClaudeForm) -> StrictTools<'s> {
         StrictTools { settings, rules: request.schema_rules, held: 0, size: form.size() }
     }
 

@@ -36,7 +36,7 @@ use super::{
     Auth, Connections, EventReader, Provider, RemoteBackend, SettingsError, SilencePolicy, UpstreamRequest,
 };
 
-use answer_form::AnswerForm;
+use answer_form::ClaudeForm;
 pub(super) use settings::VERSION_HEADER;
 pub use settings::{AnthropicThinking, AnthropicThinkingOff, Settings};
 
@@ -65,7 +65,7 @@ impl AnthropicMessages {
     /// True if the answer begins here and is asked for as JSON in words alone, so that it may have a fence around it.
     fn may_fence(&self, call: &BackendCall) -> bool {
         let goes_on = matches!(&call.part, GenerationPart::Solution { answer, .. } if !answer.is_empty());
-        !goes_on && matches!(AnswerForm::of(&self.settings, &call.request), Ok(AnswerForm::Asked(_)))
+        !goes_on && matches!(ClaudeForm::of(&self.settings, &call.request), Ok(ClaudeForm::Asked(_)))
     }
 
     fn upstream_request(&self, path: &'static str, body: Value, request: &Request) -> UpstreamRequest {

@@ -7,7 +7,7 @@ use stint_types::chat::{Request, TaskBudget};
 use stint_types::units::Tokens;
 
 use super::Settings;
-use super::answer_form::AnswerForm;
+use super::answer_form::ClaudeForm;
 
 /// Beyond this nobody is told anything by a number: what is free pays for any.
 const TASK_BUDGET_MAX: Tokens = Tokens(100_000_000);
@@ -17,12 +17,12 @@ pub(super) fn write(
     settings: &Settings,
     request: &Request,
     effort: Option<String>,
-    form: &AnswerForm,
+    form: &ClaudeForm,
 ) -> Option<Value> {
     let mut output = Map::new();
     let task_budget = task_budget(settings, request);
     insert_present(&mut output, [("effort", effort.map(Value::String)), ("task_budget", task_budget)]);
-    if let AnswerForm::Held(schema, _) = form {
+    if let ClaudeForm::Held(schema, _) = form {
         output.insert("format".to_owned(), json!({"type": "json_schema", "schema": schema}));
     }
     (!output.is_empty()).then_some(Value::Object(output))

@@ -16,7 +16,7 @@ use stint_types::catalog::Model;
 use stint_types::chat::{CacheTtl, EffortChanges, Request, Tool};
 use stint_types::units::Tokens;
 
-use super::answer_form::{AnswerForm, StrictTools};
+use super::answer_form::{ClaudeForm, StrictTools};
 use super::conversation::{self, turns};
 use super::{AnthropicThinking, AnthropicThinkingOff, Settings};
 use super::{additions, caching, output_config};
@@ -56,16 +56,16 @@ struct AnthropicThinkingPlan {
 /// The body of the call.
 pub(super) fn body(settings: &Settings, call: &BackendCall) -> Result<Value, Failure> {
     refuse_bias(&call.request)?;
-    let form = AnswerForm::of(settings, &call.request)?;
+    let form = ClaudeForm::of(settings, &call.request)?;
     match &form {
-        AnswerForm::Asked(words) => {
+        ClaudeForm::Asked(words) => {
             write_body(settings, &form_instruction::instructed(call, words.clone()), &form)
         }
-        AnswerForm::Text | AnswerForm::Held(..) => write_body(settings, call, &form),
+        ClaudeForm::Text | ClaudeForm::Held(..) => write_body(settings, call, &form),
     }
 }
 
-fn write_body(settings: &Settings, call: &BackendCall, form: &AnswerForm) -> Result<Value, Failure> {
+fn write_body(settings: &Settings, call: &BackendCall, form: &ClaudeForm) -> Result<Value, Failure> {
     let request = &*call.request;
     let choice = OpenAiToolChoice::of(request)?;
     let AnthropicThinkingPlan { thinking, word, max_tokens: most } =
@@ -352,7 +352,7 @@ fn stops(request: &Request) -> Option<Value> {
     (!stops.is_empty()).then(|| json!(stops))
 }
 
-fn tools(settings: &Settings, request: &Request, form: &AnswerForm) -> Option<Value> {
+fn tools(settings: &Settings, request: &Request, form: &ClaudeForm) -> Option<Value> {
     let mut strict_tools = StrictTools::new(settings, request, form);
     let declare = |tool: &Tool| {
         let function = FunctionDeclaration::of(tool);
