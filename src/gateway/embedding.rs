@@ -12,7 +12,7 @@ use stint_ledger::{RequestScope, Reservation, ReservationRequest, SettlementDeta
 use stint_prompt::token_bound;
 use stint_sessions::agent::EpisodeOwner;
 use stint_sessions::idempotency::IdempotencyTicket;
-use stint_types::catalog::{BilledCall, Model, Service, WorstCase};
+use stint_types::catalog::{BilledCall, MemberAction, Model, Service, WorstCase};
 use stint_types::chat::{CacheTtl, EmbeddingInputs, EmbeddingRequest};
 use stint_types::metrics::OTHER;
 use stint_types::tenant::Tenant;
@@ -113,8 +113,9 @@ impl Gateway {
         let place = self.state.acquire_admission()?;
         let model = self.embedder(tenant, &ask.model)?;
         let (id, time) = (RequestId::new(), self.state.parts.settings.time_max);
-        let (token_bound, deadline) = (token_bound::embedding_tokens(&ask.inputs), Instant::now() + time);
+        let (token_bound, deadline) = (token_bound::embedding_tokens(&ask), Instant::now() + time);
         check_context(&model, &ask.inputs)?;
+        check_members(&model, &ask)?;
         let run = match &ask.episode {
             Some(id) => {
                 let (episodes, limits, now) = (&self.state.parts.episodes, &ask.episode_limits, self.now());
@@ -200,6 +201,15 @@ impl Gateway {
             Some(_) => Err(RequestRefusal::SeveralEmbedders(name.to_owned())),
         }
     }
+}
+
+/// A member that nobody here knows goes to whom takes such members, and to nobody else.
+fn check_members(model: &Model, ask: &EmbeddingRequest) -> Result<(), RequestRefusal> {
+    let is_refused = |name: &&String| model.members.action_for(name) == MemberAction::Refuse;
+    let Some(member) = ask.unknown_members.keys().find(is_refused) else { return Ok(()) };
+    let (member, by) = (member.as_str().into(), plan::RejectedBy::Backend);
+    let refusal = plan::PlanRefusal::MemberRejected { member, by, model: None, others: Vec::new() };
+    Err(refusal.for_caller(Some(&model.name), |_| "model").into())
 }
 
 /// Each text must fit alone.

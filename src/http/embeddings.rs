@@ -20,7 +20,7 @@ use super::fields::Fields;
 use super::idempotency_key::{IdempotencyDecision, IdempotentRequest};
 use super::json_response::json_text;
 use super::received_request::{ReceivedRequest, RequestTerms};
-use super::{access_log, budget, episodes, headers, idempotency_key};
+use super::{access_log, budget, episodes, headers, idempotency_key, unknown_members};
 
 /// The most texts of one request, as OpenAI has it.
 const INPUTS_MAX: usize = 2048;
@@ -107,8 +107,8 @@ fn read(members: Map<String, Value>, headers: &HeaderMap) -> Result<EmbeddingReq
     let inputs = inputs(&mut fields)?;
     let extra: Map<String, Value> = fields.take_all(PASSED);
     let (episode, run) = budget::episode_only(&mut fields, headers, &extra)?;
-    fields.finish()?;
-    Ok(EmbeddingRequest { model, inputs, episode, episode_limits: run, extra })
+    let unknown_members = unknown_members::take_unknown(&mut fields)?;
+    Ok(EmbeddingRequest { model, inputs, episode, episode_limits: run, extra, unknown_members })
 }
 
 /// A text, a list of texts, a list of token ids, or a list of such lists.

@@ -248,6 +248,23 @@ async fn a_stop_text_that_a_provider_is_not_told_ends_the_answer_and_the_bill_is
 }
 
 #[tokio::test]
+async fn more_stop_texts_than_a_provider_takes_end_the_answer_all_the_same() {
+    let stops = json!(["1", "2", "3", "4", "5", "o so so so"]);
+    for (kind, sent) in [(Kind::OpenAi, 4), (Kind::DeepSeek, 6), (Kind::Ollama, 6)] {
+        let scene = Scene::new(kind, &[EnforcementClass::Effort], Script::new(0, 40)).await;
+        let budget = json!({ "solution_tokens": 100 });
+        let answer = scene.ask(&json!({ "stop": stops, "budget": budget })).await.good();
+        assert_eq!(
+            (said(&answer), &answer["choices"][0]["finish_reason"]),
+            ("s", &json!("stop")),
+            "{kind:?}"
+        );
+        assert_eq!(scene.emulator.calls()[0].body["stop"].as_array().unwrap().len(), sent, "{kind:?}");
+        assert_eq!(scene.emulator.refusals(), Vec::<Value>::new(), "{kind:?}");
+    }
+}
+
+#[tokio::test]
 async fn a_caller_who_leaves_is_charged_no_less_than_is_billed() {
     for (kind, class) in all() {
         let scene = Scene::new(kind, &[class], Script::new(15, 8)).await;

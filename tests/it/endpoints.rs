@@ -25,7 +25,7 @@ use stint_types::units::{Money, Price, Tokens};
 
 /// An upstream that makes vectors of two numbers, a token a letter, and goes on with ` a time`.
 pub(crate) struct Upstream {
-    base: String,
+    pub(crate) base: String,
     waiting: Arc<AtomicUsize>,
     _tasks: Tasks,
 }
@@ -83,7 +83,13 @@ async fn vectors(body: String, waiting: Arc<AtomicUsize>) -> Response {
     let length = |input: &Value| input.as_str().map_or(input.to_string().len(), str::len);
     let data = inputs.iter().enumerate().map(|(index, input)| {
         let dimensions = body["dimensions"].as_u64().unwrap_or_default();
-        json!({ "object": "embedding", "index": index, "embedding": [length(input), dimensions] })
+        let mut made =
+            json!({ "object": "embedding", "index": index, "embedding": [length(input), dimensions] });
+        // A vector is made for a task, where one is named.
+        if let Some(task) = body["task"].as_str() {
+            made["embedding"] = json!([length(input), task.len()]);
+        }
+        made
     });
     let tokens: usize = inputs.iter().map(length).sum();
     let usage = json!({ "prompt_tokens": tokens, "total_tokens": tokens });

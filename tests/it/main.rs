@@ -32,6 +32,7 @@ mod engines;
 mod expecting;
 mod faults;
 mod feedback;
+mod forms;
 mod forwarding;
 mod framing;
 mod growing;

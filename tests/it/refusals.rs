@@ -106,7 +106,7 @@ async fn what_contradicts_itself_is_refused_as_openai_does() {
         (json!({ "tools": [tool("a")], "tool_choice": "sometimes" }), "tool_choice"),
         (json!({ "tools": [tool("a b")] }), "tools[0].function.name"),
         (json!({ "tools": [tool(&"x".repeat(65))] }), "tools[0].function.name"),
-        (json!({ "stop": ["1", "2", "3", "4", "5"] }), "stop"),
+        (json!({ "stop": vec!["x"; 65] }), "stop"),
         (json!({ "stream_options": { "include_usage": true } }), "stream_options"),
         (
             json!({ "response_format": { "type": "json_schema", "json_schema": { "schema": {} } } }),

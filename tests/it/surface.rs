@@ -212,7 +212,6 @@ async fn limits_that_leave_no_answer_have_codes_that_clients_know() {
     let table = [
         (json!({ "messages": [{ "role": "user", "content": long }] }), "context_length_exceeded", "messages"),
         (json!({ "response_format": { "type": "json_object" } }), "model_not_capable", "response_format"),
-        (json!({ "frequency_penalty": 0.5 }), "model_not_capable", "frequency_penalty"),
         (json!({ "logit_bias": { "7": 1 } }), "model_not_capable", "logit_bias"),
     ];
     for (more, code, param) in table {

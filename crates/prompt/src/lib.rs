@@ -9,6 +9,7 @@ mod encoded_bytes;
 mod error;
 mod format;
 mod image_size;
+pub mod image_type;
 mod media_bound;
 mod pre_tokenizer;
 pub mod prompt_text;

@@ -5,7 +5,9 @@ use std::collections::BTreeSet;
 use serde_json::Value;
 
 use stint_types::catalog::ImageTokens;
-use stint_types::chat::{ContentPart, EmbeddingInputs, MemberPhase, Message, Request, Role, Tool};
+use stint_types::chat::{
+    ContentPart, EmbeddingInputs, EmbeddingRequest, MemberPhase, Message, Request, Role, Tool,
+};
 use stint_types::units::Tokens;
 
 use crate::media_bound;
@@ -16,6 +18,10 @@ const MESSAGE: u64 = 16;
 const CONVERSATION: u64 = 128;
 /// What a template says about tools before it lists them.
 const TOOLS: u64 = 1024;
+/// What asks for a form in words.
+const FORM: u64 = 512;
+/// What closing an object, and telling in its description what it is not held to, adds to a part of a schema.
+const SCHEMA_PART: u64 = 64;
 /// What is declared of a tool, besides its name, only because it was called before.
 const CALLED_TOOL: u64 = 64;
 /// No text is written in tokens of so many bytes on average.
@@ -32,11 +38,34 @@ pub fn prompt_tokens(request: &Request, images: &ImageTokens) -> Tokens {
 
 fn tools_and_format(request: &Request) -> u64 {
     let members = |tool: &Tool| tool.anthropic_members.as_ref().map_or(0, json);
-    let tool = |tool: &Tool| TOOLS / 16 + json(&tool.declaration) + members(tool);
+    let tool = |tool: &Tool| TOOLS / 16 + declaration(tool) + members(tool);
     let tools: u64 = request.tools.iter().map(tool).sum();
-    let format = request.response_format.as_ref().map_or(0, json);
+    let format = request.response_format.as_ref().map_or(0, form);
     let preamble = if request.tools.is_empty() { 0 } else { TOOLS };
     preamble + tools + format + called_tools(request)
+}
+
+/// A form that the answer must have: a schema as it stands or as a provider takes it, or what asks for it in words.
+fn form(format: &Value) -> u64 {
+    if format["type"] == "text" { json(format) } else { FORM + schema(format) }
+}
+
+fn declaration(tool: &Tool) -> u64 {
+    let declared = &tool.declaration;
+    if declared.pointer("/function/strict") == Some(&Value::Bool(true)) {
+        schema(declared)
+    } else {
+        json(declared)
+    }
+}
+
+/// A schema may be written in other words, and what is quoted in its descriptions has a sign before each of its own marks.
+fn schema(value: &Value) -> u64 {
+    let text = value.to_string();
+    let parts = text.bytes().filter(|byte| *byte == b'{').count();
+    let marks = text.bytes().filter(|byte| matches!(byte, b'"' | b'\\')).count();
+    let count = |count: usize| u64::try_from(count).unwrap_or(u64::MAX);
+    spaced_len(&text).saturating_add(count(marks)).saturating_add(count(parts).saturating_mul(SCHEMA_PART))
 }
 
 /// The tools that were called before, where the request declares none any more: some APIs have them declared all the same.
@@ -115,10 +144,11 @@ fn frame_tokens(request: &Request, images: &ImageTokens) -> u64 {
     system.sum::<u64>() + tools_and_format(request) + extra + passed
 }
 
-/// An upper bound for each text: what a model puts around one is little.
-pub fn embedding_tokens(inputs: &EmbeddingInputs) -> Tokens {
-    let each = |length: usize| MESSAGE + u64::try_from(length).unwrap_or(u64::MAX);
-    Tokens(match inputs {
+/// An upper bound for each text: what a model puts around one is little, unless a member says what.
+pub fn embedding_tokens(request: &EmbeddingRequest) -> Tokens {
+    let members: u64 = request.unknown_members.iter().map(|(name, value)| bytes(name) + json(value)).sum();
+    let each = |length: usize| MESSAGE + members + u64::try_from(length).unwrap_or(u64::MAX);
+    Tokens(match &request.inputs {
         EmbeddingInputs::Texts(texts) => texts.iter().map(|text| each(text.len())).sum(),
         EmbeddingInputs::Tokens(lists) => lists.iter().map(|ids| each(ids.len())).sum(),
     })

@@ -229,13 +229,15 @@ impl BackendKind {
     pub(super) fn capabilities(self, is_own: bool) -> &'static [Capability] {
         match self {
             _ if is_own => SELF_HOSTED_CAPABILITIES,
-            // DeepSeek takes no penalties while it thinks, xAI none at all, and Mistral no biases.
-            BackendKind::DeepSeek | BackendKind::Mistral | BackendKind::Xai => &[],
+            // DeepSeek takes no penalties while it thinks, xAI none at all, and Mistral no biases. All their models write JSON.
+            BackendKind::DeepSeek | BackendKind::Mistral | BackendKind::Xai => &[Capability::Json],
             BackendKind::Anthropic | BackendKind::Gemini | BackendKind::Responses => {
                 &[Capability::Tools, Capability::Images, Capability::Schema]
             }
             // Its sampler holds an answer to a form, and knows how likely each token was.
-            BackendKind::Local => &[Capability::Penalties, Capability::Schema, Capability::Logprobs],
+            BackendKind::Local => {
+                &[Capability::Penalties, Capability::Json, Capability::Schema, Capability::Logprobs]
+            }
             BackendKind::OpenAi
             | BackendKind::LlamaCpp
             | BackendKind::DashScope

@@ -9,6 +9,7 @@ mod ability;
 mod backends;
 mod base_url;
 mod caller_headers;
+mod capabilities;
 mod catalog_files;
 mod coherence;
 mod conversation;

@@ -7,7 +7,7 @@ use super::default_model::default_model;
 use super::defaults::BackendDefaults;
 use super::kind::BackendKind;
 use super::known_models::KnownModels;
-use super::{coherence, curve, dialect, model_keys, non_thinking, provider};
+use super::{capabilities, coherence, curve, dialect, model_keys, non_thinking, provider};
 
 /// The keys that models of only some kinds have.
 const KIND_SPECIFIC_KEYS: [&str; 8] = [
@@ -37,6 +37,7 @@ pub(super) fn read_models(
         })
         .collect();
     models.extend(backend.sections("model").iter().filter_map(|section| read_model(section, base, known)));
+    let models: Vec<DeclaredModel> = models.into_iter().map(capabilities::settle).collect();
     if models.is_empty() && !backend.has("models") && !backend.has("model") {
         let remedy = "name them, models = [\"…\"], or declare each as [[backend.model]]";
         backend.reject("models", "no models", remedy);

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use crate::config::reader::{Document, ValueError};
-use stint_types::catalog::{AbilityGuess, Model, Prices, Service};
+use stint_types::catalog::{AbilityGuess, Capability, Model, Prices, Service};
 use stint_types::units::{Price, Tokens};
 
 use super::declared_model::DeclaredModel;
@@ -124,13 +124,13 @@ fn thinking_unknown(models: &[&DeclaredModel]) -> ValueError {
 
 /// A model that is not known to do anything but chat refuses tools, forms and images.
 fn lacks_capabilities(declared: &DeclaredModel) -> bool {
-    declared.model.capabilities.is_empty() && answers(declared)
+    declared.model.capabilities.iter().all(|known| *known == Capability::Json) && answers(declared)
 }
 
 fn no_capabilities(models: &[&DeclaredModel]) -> ValueError {
     let names = names(models);
     let what = format!(
-        "{names} is taken to do nothing beside plain text: requests with tools, a form for the answer or images are refused"
+        "{names} is taken to do nothing beside plain text: requests with tools, a schema for the answer or images are refused"
     );
     ValueError::new(
         what,

@@ -417,3 +417,22 @@ fn an_endpoints_address_is_no_base() {
                 \"http://127.0.0.1:8000/v1\"";
     check(text, &[told]);
 }
+
+#[test]
+fn who_takes_a_schema_writes_json_and_some_write_json_alone() {
+    let of = |kind: &str, name: &str, more: &str| {
+        let toml = format!(
+            "[[backend]]\nkind = '{kind}'\napi_key_env = 'KEY'\n[[backend.model]]\nname = '{name}'\n{more}\n"
+        );
+        let model = load_text(&toml).unwrap().catalog.models[name].clone();
+        [Capability::Json, Capability::Schema].map(|capability| model.capabilities.contains(&capability))
+    };
+    for name in ["deepseek-v4-pro", "deepseek-v4-flash", "deepseek-of-tomorrow"] {
+        assert_eq!(of("deepseek", name, ""), [true, false], "{name}");
+    }
+    assert_eq!(of("deepseek", "deepseek-v4-pro", "capabilities = ['schema']"), [true, true]);
+    assert_eq!(of("deepseek", "deepseek-v4-pro", "capabilities = ['tools']"), [false, false]);
+    assert_eq!(of("anthropic", "claude-sonnet-5-5", ""), [true, true]);
+    assert_eq!(of("anthropic", "claude-sonnet-5-5", "capabilities = ['tools']"), [true, false]);
+    assert_eq!(of("gemini", "gemini-2.5-flash", ""), [true, true]);
+}

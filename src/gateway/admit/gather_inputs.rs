@@ -16,6 +16,7 @@ use stint_types::chat::{CompletionKind, Request, Role};
 use stint_types::tenant::Tenant;
 use stint_types::units::Tokens;
 
+use super::approximations::approximate;
 use super::plan_inputs::{ModelAffinity, PlanInputs};
 use super::routing_rules;
 use super::routing_rules::RoutingRules;
@@ -130,7 +131,8 @@ fn candidates(
     let all = state.parts.catalog.candidates(&rules.route);
     let (able, beyond): (Vec<_>, Vec<_>) = all.partition(|model| is_for(model, rules, asked));
     let wrong_specialty = beyond.first().map(|model| model.name.clone());
-    let mut models: Vec<Arc<Model>> = able.into_iter().map(|model| as_known(state, model)).collect();
+    let known = able.into_iter().map(|model| (model, as_known(state, model))).collect();
+    let mut models = approximate(known, needs, asked);
     if let Some(own) = models.iter().position(|model| sticky.is_some_and(|stuck| stuck.model == model.name)) {
         // Of equals the first is taken.
         models[..=own].rotate_right(1);

@@ -2,6 +2,7 @@
 
 mod admission;
 mod answer_reserve;
+mod approximations;
 mod gather_inputs;
 mod money_wait;
 mod plan_inputs;

@@ -14,10 +14,12 @@ pub(crate) fn of(request: &Request) -> Needs {
         .iter()
         .flat_map(|message| &message.content)
         .any(|part| matches!(part, ContentPart::Other(_)));
-    let schema = request.response_format.as_ref().is_some_and(|format| format["type"] != "text");
+    let form = request.response_format.as_ref().and_then(|format| format["type"].as_str());
+    let (json, schema) = (form == Some("json_object"), !matches!(form, None | Some("text" | "json_object")));
     let wanted = [
         (!request.tools.is_empty(), Capability::Tools),
         (images, Capability::Images),
+        (json, Capability::Json),
         (schema, Capability::Schema),
         (penalties(request), Capability::Penalties),
         (request.logprobs.is_some(), Capability::Logprobs),
@@ -33,8 +35,9 @@ pub(crate) fn of(request: &Request) -> Needs {
         mode != "auto" && mode != "none"
     });
     let members = request.unknown_members.keys().map(|name| name.as_str().into()).collect();
-    let shapes_answer =
-        schema || request.unknown_members.keys().any(|name| MemberPhase::of(name) == MemberPhase::Answer);
+    let shapes_answer = json
+        || schema
+        || request.unknown_members.keys().any(|name| MemberPhase::of(name) == MemberPhase::Answer);
     Needs { service, capabilities, forces_tools, cache_ttl: request.cache_ttl(), members, shapes_answer }
 }
 
@@ -42,7 +45,7 @@ pub(crate) fn of(request: &Request) -> Needs {
 pub(crate) fn member(request: &Request, word: &str) -> &'static str {
     let members = &request.budget.members;
     let is = |capability: Capability| capability.as_str() == word;
-    if is(Capability::Schema) {
+    if is(Capability::Json) || is(Capability::Schema) {
         members.response_format
     } else if is(Capability::Images) {
         members.prompt
@@ -90,12 +93,12 @@ fn penalties(request: &Request) -> bool {
     penalty(request).is_some()
 }
 
-/// The first member that asks for one.
+/// The member that asks for one: a bias before others, since those may be left out.
 fn penalty(request: &Request) -> Option<&'static str> {
     let asks = |value: &Value| match value {
         Value::Object(bias) => !bias.is_empty(),
         value => value.as_f64().is_some_and(|number| number != 0.0),
     };
-    let mut names = ["presence_penalty", "frequency_penalty", "logit_bias"].into_iter();
+    let mut names = ["logit_bias", "presence_penalty", "frequency_penalty"].into_iter();
     names.find(|name| request.extra.get(*name).is_some_and(asks))
 }

@@ -34,8 +34,8 @@ const SOLUTION: Tokens = Tokens(32);
 const THINKING: Tokens = Tokens(16);
 
 /// What can be tried.
-const TRIED: [Capability; 4] =
-    [Capability::Tools, Capability::Schema, Capability::Logprobs, Capability::Penalties];
+const TRIED: [Capability; 5] =
+    [Capability::Tools, Capability::Json, Capability::Schema, Capability::Logprobs, Capability::Penalties];
 
 /// All that a trial needs which is made when its caller's request may be over.
 struct CapabilityTrial {
@@ -227,6 +227,7 @@ fn request(model: &str, capability: Option<Capability>, thinking: Option<Tokens>
             let declaration = json!({ "type": "function", "function": function });
             request.tools = vec![Tool::new("ok", declaration)];
         }
+        Some(Capability::Json) => request.response_format = Some(json!({ "type": "json_object" })),
         Some(Capability::Schema) => {
             let format = json!({ "name": "ok", "schema": schema });
             request.response_format = Some(json!({ "type": "json_schema", "json_schema": format }));

@@ -6,6 +6,7 @@ use crate::http::error::ApiError;
 use crate::http::fields::Fields;
 use crate::http::tool_pairing::{self, TurnGrouping, UnpairedTool};
 use crate::http::{cache_control, signed};
+use stint_prompt::image_type;
 use stint_types::chat::{ContentPart, EffortChange, Message, Role, ToolCall};
 
 /// How deep to think from some message on.
@@ -187,6 +188,7 @@ fn image(mut block: Fields, content: &mut Vec<ContentPart>) -> Result<(), ApiErr
         _ => return Err(ApiError::invalid(Some(&source.full_name("type")), "must be base64 or url")),
     };
     source.finish()?;
+    let url = image_type::with_media_type(url);
     content.push(ContentPart::Other(json!({ "type": "image_url", "image_url": { "url": url } })));
     end(block, content)
 }

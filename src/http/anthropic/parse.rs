@@ -9,7 +9,7 @@ use crate::http::cache_control;
 use crate::http::error::{ApiError, codes};
 use crate::http::fields::Fields;
 use crate::http::{hosted_tools, tool_choice};
-use stint_types::chat::{EffortChanges, Request, Role, SamplingOptions, Tool};
+use stint_types::chat::{EffortChanges, Request, Role, SamplingOptions, SchemaRules, Tool};
 use stint_types::units::EpisodeId;
 
 use super::budget::read_task_budget;
@@ -45,6 +45,7 @@ pub(super) fn request(
         tools,
         tool_choice,
         response_format,
+        schema_rules: SchemaRules::Anthropic,
         effort_changes,
         extra,
         continues_last: messages.last().is_some_and(|message| message.role == Role::Assistant),

@@ -9,8 +9,8 @@ use stint_types::chat::Request;
 
 /// The most bytes of a tool's name.
 const TOOL_NAME_MAX: usize = 64;
-/// The most texts that may end an answer.
-pub(super) const STOPS_MAX: usize = 4;
+/// The most texts that may end an answer. Who takes fewer is told the first ones; the gateway itself looks for all.
+pub(super) const STOPS_MAX: usize = 64;
 
 /// Checks what was read against itself.
 ///

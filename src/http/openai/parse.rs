@@ -6,6 +6,7 @@ use crate::http::error::ApiError;
 use crate::http::fields::Fields;
 use crate::http::tool_pairing::{self, TurnGrouping, UnpairedTool};
 use crate::http::{cache_control, hosted_tools, metadata, signed};
+use stint_prompt::image_type;
 use stint_types::chat::{
     ContentPart, MESSAGE_MEMBERS, Message, Request, Role, SamplingOptions, SignedThought, Tool, ToolCall,
 };
@@ -331,7 +332,7 @@ fn content_part(fields: &mut Fields) -> Result<ContentPart, ApiError> {
 fn image(fields: &mut Fields) -> Result<ContentPart, ApiError> {
     let mut image = fields.require_fields("image_url")?;
     let mut inner = image.take_all(&["detail"]);
-    inner.insert("url".into(), image.require("url")?.into());
+    inner.insert("url".into(), image_type::with_media_type(image.require("url")?).into());
     image.finish()?;
     Ok(ContentPart::Other(json!({ "type": "image_url", "image_url": inner })))
 }

@@ -4,6 +4,7 @@ use serde_json::{Value, json};
 
 use crate::http::error::ApiError;
 use crate::http::fields::Fields;
+use stint_prompt::image_type;
 use stint_types::chat::ContentPart;
 
 /// A text, or a list of parts.
@@ -45,7 +46,7 @@ fn image(fields: &mut Fields) -> Result<ContentPart, ApiError> {
         return Err(ApiError::invalid(Some(&fields.full_name("file_id")), why));
     }
     let mut image = fields.take_all(&["detail"]);
-    image.insert("url".into(), fields.require("image_url")?.into());
+    image.insert("url".into(), image_type::with_media_type(fields.require("image_url")?).into());
     Ok(ContentPart::Other(json!({ "type": "image_url", "image_url": image })))
 }
 

@@ -137,15 +137,14 @@ pub(super) fn parse_arguments(text: &str) -> Value {
     }
 }
 
-/// Refuses penalties and biases that would change something.
-pub(super) fn refuse_penalties(request: &Request) -> Result<(), Failure> {
-    let penalty = |name: &str| request.extra.get(name).and_then(Value::as_f64).is_some_and(|it| it != 0.0);
-    let bias = request.extra.get("logit_bias").and_then(Value::as_object).is_some_and(|it| !it.is_empty());
-    if bias || penalty("presence_penalty") || penalty("frequency_penalty") {
-        return Err(Failure::incapable(
-            UnsupportedFeature::Penalties,
-            "this model takes no penalties and no logit_bias",
-        ));
+/// The members that make tokens less likely which came before. Where they are not taken they are left out, as temperatures are.
+pub(super) const PENALTIES: [&str; 2] = ["presence_penalty", "frequency_penalty"];
+
+/// Refuses biases that would change something.
+pub(super) fn refuse_bias(request: &Request) -> Result<(), Failure> {
+    let bias = request.extra.get("logit_bias").and_then(Value::as_object);
+    if bias.is_some_and(|bias| !bias.is_empty()) {
+        return Err(Failure::incapable(UnsupportedFeature::Penalties, "this model takes no logit_bias"));
     }
     Ok(())
 }

@@ -17,6 +17,7 @@ mod embeddings;
 mod event_repair;
 mod event_stream;
 mod finish_word;
+mod form_instruction;
 pub mod gemini;
 #[cfg(test)]
 mod golden;
@@ -37,6 +38,7 @@ mod settings;
 mod silence_policy;
 mod sse;
 mod stale_connections;
+mod strict_schema;
 mod summary_reader;
 #[cfg(test)]
 mod tests;
@@ -45,6 +47,7 @@ mod tls_roots;
 mod tool_names;
 mod transport_error;
 mod uncounted;
+mod unfenced;
 #[cfg(test)]
 mod upstream;
 mod upstream_response;

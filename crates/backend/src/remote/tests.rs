@@ -299,7 +299,15 @@ async fn a_success_that_is_no_answer_costs_nothing() {
         let whole = run(&backend, BackendCall { whole: true, ..total() }).await.1;
         let inputs = EmbeddingInputs::Texts(vec!["a".to_owned()]);
         let (episode, episode_limits, extra) = (None, EpisodeLimits::default(), Map::new());
-        let ask = EmbeddingRequest { model: "m".to_owned(), inputs, episode, episode_limits, extra };
+        let unknown_members = Map::new();
+        let ask = EmbeddingRequest {
+            model: "m".to_owned(),
+            inputs,
+            episode,
+            episode_limits,
+            extra,
+            unknown_members,
+        };
         let embedded = backend.embed(Arc::new(ask)).await.err();
         assert_eq!([whole, embedded].map(|failure| failure.map(|failure| failure.unsent)), [Some(true); 2]);
     }

@@ -4,6 +4,7 @@ use std::borrow::Cow;
 
 use serde_json::{Map, Value, json};
 
+use stint_types::catalog::{MemberAction, MemberRules};
 use stint_types::chat::{CacheTtl, ContentPart, EmbeddingInputs, EmbeddingRequest, Message, Role};
 
 /// A number as the caller wrote it: through a float twice as wide, 0.7 would become 0.699999988.
@@ -11,9 +12,12 @@ pub(super) fn decimal(value: f32) -> Value {
     value.to_string().parse::<f64>().map_or(Value::Null, |value| json!(value))
 }
 
-/// A call for vectors in OpenAI's form.
-pub(super) fn embedding(ask: &EmbeddingRequest, model: Option<&str>) -> Value {
+/// A call for vectors in OpenAI's form, with what else the caller says to whom takes it.
+pub(super) fn embedding(ask: &EmbeddingRequest, model: Option<&str>, rules: &MemberRules) -> Value {
     let mut body = ask.extra.clone();
+    let unknown = ask.unknown_members.iter();
+    let passed = unknown.filter(|(name, _)| rules.action_for(name) == MemberAction::Pass);
+    body.extend(passed.map(|(name, value)| (name.clone(), value.clone())));
     if let Some(model) = model {
         body.insert("model".to_owned(), json!(model));
     }

@@ -173,7 +173,7 @@ fn takers(member: &str, others: &[Arc<str>], by: RejectedBy) -> String {
 /// What the operator says of a model that can do it.
 fn setting(what: &str) -> String {
     match what {
-        "tools" | "images" | "schema" | "penalties" | "logprobs" => {
+        "tools" | "images" | "json" | "schema" | "penalties" | "logprobs" => {
             format!("; capabilities = [\"{what}\"] on its [[backend.model]] says that it can")
         }
         "chat" | "completions" | "embeddings" => {

@@ -19,6 +19,8 @@ pub struct EmbeddingRequest {
     pub episode_limits: EpisodeLimits,
     /// Known members that only some upstreams understand (`dimensions`, `user`, …), passed through.
     pub extra: Map<String, Value>,
+    /// Members that nobody here knows: for the models whose backends take them.
+    pub unknown_members: Map<String, Value>,
 }
 
 /// What vectors are made of.

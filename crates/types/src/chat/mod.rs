@@ -28,7 +28,7 @@ pub use message::{
 };
 pub use provider_members::{AnswerApi, MESSAGE_MEMBERS, ProviderMembers, add_counts};
 pub use raw_prompt::RawPrompt;
-pub use request::{CUSTOM_INPUT, CompletionKind, Request, SamplingOptions, Tool};
+pub use request::{CUSTOM_INPUT, CompletionKind, Request, SamplingOptions, SchemaRules, Tool};
 pub use tool_call_extra::ToolCallExtra;
 pub use tool_name::short_tool_name;
 pub use tools::{ToolCounts, ToolLimits};

@@ -60,6 +60,16 @@ pub enum CompletionKind {
     Text,
 }
 
+/// By whose rules a request's schemas are written. The same word, `strict`, asks more of a schema at one provider than at another.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum SchemaRules {
+    /// OpenAI's: all members are required, and constraints are held to.
+    #[default]
+    OpenAi,
+    /// Anthropic's: members may be left out, and few constraints are held to.
+    Anthropic,
+}
+
 /// One call for an answer, checked and in canonical form.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Request {
@@ -88,6 +98,8 @@ pub struct Request {
     pub asked_tool_choice: Option<Value>,
     /// The form that the answer must have; as the caller wrote it.
     pub response_format: Option<Value>,
+    /// By whose rules the schemas of that form and of tools are written.
+    pub schema_rules: SchemaRules,
     /// What the caller wants to spend.
     pub budget: Budget,
     /// Where the caller changes in the middle of the conversation how deep the model is to think.
@@ -166,6 +178,7 @@ impl Request {
             withheld_tools: Vec::new(),
             asked_tool_choice: None,
             response_format: None,
+            schema_rules: SchemaRules::default(),
             budget: Budget::default(),
             effort_changes: EffortChanges::default(),
             streams: false,

@@ -8,7 +8,9 @@ use serde_json::{Value, json};
 
 use super::bound::{self, Prefix};
 use super::claude::{self, Claude, Off, is_bound};
-use super::{Api, Bill, Emitted, Grant, KEY, Refusal, Written, chunks, count, named, said, sign, unknown};
+use super::{
+    Api, Bill, Emitted, Grant, KEY, Refusal, Written, chunks, count, named, said, schemas, sign, unknown,
+};
 
 const MEMBERS: [&str; 14] = [
     "model",
@@ -103,6 +105,8 @@ impl Api for Anthropic {
         tools(body)?;
         marks(body)?;
         output(body, claude)?;
+        schemas::claude(body).map_or(Ok(()), |why| Err(wrong(why)))?;
+        image_types(body)?;
         let shows = body["thinking"]["display"] == "summarized" || !adaptive;
         bound::check_betas(body, &asked).map_err(wrong)?;
         bound::check_task_budget(body).map_err(wrong)?;
@@ -458,6 +462,20 @@ fn tools(body: &Value) -> Result<(), Refusal> {
         body["tool_choice"].is_null() || body["tools"].is_array(),
         "tool_choice: may only be specified while providing tools",
     )
+}
+
+/// An image is of one of four types, by its right name.
+fn image_types(body: &Value) -> Result<(), Refusal> {
+    let messages = body["messages"].as_array().into_iter().flatten();
+    let blocks = messages.filter_map(|message| message["content"].as_array()).flatten();
+    for source in blocks.map(|block| &block["source"]).filter(|source| source["type"] == "base64") {
+        let kind = source["media_type"].as_str().unwrap_or_default();
+        ensure(
+            ["image/jpeg", "image/png", "image/gif", "image/webp"].contains(&kind),
+            "messages.0.content.0.image.source.base64.media_type: Input should be 'image/jpeg', 'image/png', 'image/gif' or 'image/webp'",
+        )?;
+    }
+    Ok(())
 }
 
 fn output(body: &Value, claude: Claude) -> Result<(), Refusal> {

@@ -12,6 +12,7 @@ pub(crate) mod openai;
 mod raw;
 pub(crate) mod responses;
 mod rules;
+mod schemas;
 
 use std::collections::VecDeque;
 use std::convert::Infallible;

@@ -6,9 +6,11 @@ use axum::http::{HeaderMap, Uri};
 use serde_json::{Value, json};
 
 use super::responses::Responses;
-use super::{Api, Bill, Emitted, Grant, KEY, Refusal, Written, chunks, count, efforts, said, unknown};
+use super::{
+    Api, Bill, Emitted, Grant, KEY, Refusal, Written, chunks, count, efforts, said, schemas, unknown,
+};
 
-const MEMBERS: [&str; 13] = [
+const MEMBERS: [&str; 14] = [
     "model",
     "messages",
     "stream",
@@ -22,6 +24,7 @@ const MEMBERS: [&str; 13] = [
     "prompt_cache_key",
     "presence_penalty",
     "logprobs",
+    "response_format",
 ];
 
 /// What no request has while the model thinks.
@@ -62,6 +65,7 @@ impl Api for OpenAi {
         if !keeps && body["messages"].to_string().contains("\"prompt_cache_breakpoint\"") {
             return Err(wrong("messages", "Unknown parameter: 'prompt_cache_breakpoint'."));
         }
+        check_strict(body)?;
         let thinking = thinking(body, model)?;
         tools(body, model, thinking.is_some())?;
         let sampled = SAMPLING.iter().find(|name| thinking.is_some() && !body[**name].is_null());
@@ -95,6 +99,18 @@ impl Api for OpenAi {
     fn failure(&self) -> Emitted {
         Responses.failure()
     }
+}
+
+fn check_strict(body: &Value) -> Result<(), Refusal> {
+    let format = &body["response_format"]["json_schema"];
+    let functions =
+        body["tools"].as_array().into_iter().flatten().map(|tool| (&tool["function"], "parameters"));
+    for (held, schema) in functions.chain([(format, "schema")]).filter(|(held, _)| held["strict"] == true) {
+        if let Some(why) = schemas::strict(&held[schema]) {
+            return Err(wrong("response_format", &format!("Invalid schema: In context=(), {why}")));
+        }
+    }
+    Ok(())
 }
 
 /// True for those that always think, and take tools over Responses alone.

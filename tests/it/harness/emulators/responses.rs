@@ -6,7 +6,8 @@ use axum::http::{HeaderMap, Uri};
 use serde_json::{Value, json};
 
 use super::{
-    Api, Bill, Emitted, Grant, KEY, Refusal, Written, chunks, count, efforts, named, said, sign, unknown,
+    Api, Bill, Emitted, Grant, KEY, Refusal, Written, chunks, count, efforts, named, said, schemas, sign,
+    unknown,
 };
 
 /// The provider.
@@ -267,6 +268,14 @@ fn tools(body: &Value) -> Result<(), Refusal> {
             "missing_required_parameter",
             format!("Missing required parameter: 'tools[{at}].name'."),
         )?;
+        strict(tool, "parameters")?;
     }
-    Ok(())
+    strict(&body["text"]["format"], "schema")
+}
+
+/// A schema that is to be held to says all that strict ones must.
+fn strict(held: &Value, schema: &str) -> Result<(), Refusal> {
+    let why =
+        Some(held).filter(|held| held["strict"] == true).and_then(|held| schemas::strict(&held[schema]));
+    ensure(why.is_none(), "invalid_json_schema", format!("Invalid schema: {why:?}"))
 }

@@ -83,6 +83,10 @@ fn refuse(kind: Kind, script: Script, path: &str, body: &Value) -> Result<(), Re
     if script.busy && budget(kind, body).is_some() {
         return Err((503, error(kind, "no room")));
     }
+    let stops = body["stop"].as_array().map_or(0, Vec::len);
+    if (kind == Kind::OpenAi && stops > 4) || (kind == Kind::DeepSeek && stops > 16) {
+        return Err((400, error(kind, "Invalid 'stop': array too long.")));
+    }
     let objection = match kind {
         Kind::DeepSeek => deepseek(path, body),
         Kind::DashScope => dashscope(body),
@@ -108,9 +112,19 @@ fn deepseek(path: &str, body: &Value) -> Option<&'static str> {
         Some("the last message is not the user's")
     } else if is_on(Kind::DeepSeek, body) && lost {
         Some("The reasoning_content in the thinking mode must be passed back to the API.")
+    } else if body["response_format"]["type"] == "json_schema" {
+        Some("This response_format type is unavailable now")
+    } else if body["response_format"]["type"] == "json_object" && !says_json(body) {
+        Some(
+            "Prompt must contain the word 'json' in some form to use 'response_format' of type 'json_object'.",
+        )
     } else {
         None
     }
+}
+
+fn says_json(body: &Value) -> bool {
+    body["messages"].to_string().to_ascii_lowercase().contains("json")
 }
 
 fn dashscope(body: &Value) -> Option<&'static str> {

@@ -4,10 +4,12 @@
 //! (class `effort`); both show it while it runs, so it can be cut and the answer asked for in a new turn (class
 //! `turn`). What the provider signs of a thought is handed out whole and goes back as it was, to the same model only.
 //!
-//! What it cannot do: penalties, seeds, JSON without a schema, sound, going on with an assistant's message. While a
-//! model thinks, it takes no temperature, and no tool can be forced on it; a forced tool goes without the thought.
+//! What it cannot do: biases, sound, going on with an assistant's message. Penalties and seeds are left out, and JSON without a
+//! schema is asked for in words. While a model thinks, it takes no temperature, and no tool can be forced on it; a forced tool goes
+//! without the thought.
 
 mod additions;
+mod answer_form;
 mod assistant_turn;
 mod caching;
 mod conversation;
@@ -15,6 +17,7 @@ mod events;
 mod output_config;
 mod placed_thought;
 mod request;
+mod schema;
 mod settings;
 mod turns;
 
@@ -22,16 +25,18 @@ use std::sync::Arc;
 
 use serde_json::Value;
 
-use crate::{BackendCall, Failure};
+use crate::{BackendCall, Failure, GenerationPart};
 use stint_types::catalog::EnforcementClass;
 use stint_types::chat::Request;
 
 use super::call_ids::CallIds;
 use super::summary_reader::SummaryReader;
+use super::unfenced::UnfencedReader;
 use super::{
     Auth, Connections, EventReader, Provider, RemoteBackend, SettingsError, SilencePolicy, UpstreamRequest,
 };
 
+use answer_form::ClaudeForm;
 pub(super) use settings::VERSION_HEADER;
 pub use settings::{AnthropicThinking, AnthropicThinkingOff, Settings};
 
@@ -57,6 +62,12 @@ impl AnthropicBackend {
 }
 
 impl AnthropicMessages {
+    /// True if the answer begins here and is asked for as JSON in words alone, so that it may have a fence around it.
+    fn may_fence(&self, call: &BackendCall) -> bool {
+        let goes_on = matches!(&call.part, GenerationPart::Solution { answer, .. } if !answer.is_empty());
+        !goes_on && matches!(ClaudeForm::of(&self.settings, &call.request), Ok(ClaudeForm::Asked(_)))
+    }
+
     fn upstream_request(&self, path: &'static str, body: Value, request: &Request) -> UpstreamRequest {
         let headers = self.settings.headers(&request.vendor_headers, &request::betas(&body));
         UpstreamRequest { headers, ..UpstreamRequest::new(path, body) }
@@ -93,7 +104,9 @@ impl Provider for AnthropicMessages {
         // they show: there is nothing else.
         let is_summed_up =
             self.settings.thinking == AnthropicThinking::Adaptive && call.class == EnforcementClass::Effort;
-        if is_summed_up { Box::new(SummaryReader(reader)) } else { Box::new(reader) }
+        let reader: Box<dyn EventReader> =
+            if is_summed_up { Box::new(SummaryReader(reader)) } else { Box::new(reader) };
+        if self.may_fence(call) { Box::new(UnfencedReader::new(reader)) } else { reader }
     }
 }
 

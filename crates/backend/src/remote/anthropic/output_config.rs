@@ -2,12 +2,12 @@
 
 use serde_json::{Map, Value, json};
 
-use crate::remote::caller_options::{OpenAiResponseFormat, insert_present};
-use crate::{Failure, UnsupportedFeature};
+use crate::remote::caller_options::insert_present;
 use stint_types::chat::{Request, TaskBudget};
 use stint_types::units::Tokens;
 
 use super::Settings;
+use super::answer_form::ClaudeForm;
 
 /// Beyond this nobody is told anything by a number: what is free pays for any.
 const TASK_BUDGET_MAX: Tokens = Tokens(100_000_000);
@@ -17,24 +17,15 @@ pub(super) fn write(
     settings: &Settings,
     request: &Request,
     effort: Option<String>,
-) -> Result<Option<Value>, Failure> {
+    form: &ClaudeForm,
+) -> Option<Value> {
     let mut output = Map::new();
     let task_budget = task_budget(settings, request);
     insert_present(&mut output, [("effort", effort.map(Value::String)), ("task_budget", task_budget)]);
-    match OpenAiResponseFormat::of(request)? {
-        OpenAiResponseFormat::Text => {}
-        OpenAiResponseFormat::Json => {
-            return Err(Failure::incapable(
-                UnsupportedFeature::Form,
-                "this model writes JSON by a schema only: send json_schema",
-            ));
-        }
-        OpenAiResponseFormat::Schema(named) => {
-            let format = json!({"type": "json_schema", "schema": named["schema"]});
-            output.insert("format".to_owned(), format);
-        }
+    if let ClaudeForm::Held(schema, _) = form {
+        output.insert("format".to_owned(), json!({"type": "json_schema", "schema": schema}));
     }
-    Ok((!output.is_empty()).then_some(Value::Object(output)))
+    (!output.is_empty()).then_some(Value::Object(output))
 }
 
 /// What the model is told of its whole task: what the caller says, or what the run's money pays for if all of it is written. It is

@@ -7,9 +7,9 @@ use serde_json::{Map, Value, json};
 
 use crate::remote::begun_answer;
 use crate::remote::caller_options::{
-    FunctionDeclaration, OpenAiToolChoice, disables_parallel_tools, end_user, insert_present,
-    refuse_penalties,
+    FunctionDeclaration, OpenAiToolChoice, disables_parallel_tools, end_user, insert_present, refuse_bias,
 };
+use crate::remote::form_instruction;
 use crate::remote::wire::{self, decimal};
 use crate::{BackendCall, Failure, GenerationPart, UnsupportedFeature};
 use stint_prompt::token_bound;
@@ -17,6 +17,7 @@ use stint_types::catalog::Model;
 use stint_types::chat::{CacheTtl, EffortChanges, Request, Tool};
 use stint_types::units::Tokens;
 
+use super::answer_form::{ClaudeForm, StrictTools};
 use super::conversation::{self, turns};
 use super::{AnthropicThinking, AnthropicThinkingOff, Settings};
 use super::{additions, caching, output_config};
@@ -55,8 +56,18 @@ struct AnthropicThinkingPlan {
 
 /// The body of the call.
 pub(super) fn body(settings: &Settings, call: &BackendCall) -> Result<Value, Failure> {
+    refuse_bias(&call.request)?;
+    let form = ClaudeForm::of(settings, &call.request)?;
+    match &form {
+        ClaudeForm::Asked(words) => {
+            write_body(settings, &form_instruction::instructed(call, words.clone()), &form)
+        }
+        ClaudeForm::Text | ClaudeForm::Held(..) => write_body(settings, call, &form),
+    }
+}
+
+fn write_body(settings: &Settings, call: &BackendCall, form: &ClaudeForm) -> Result<Value, Failure> {
     let request = &*call.request;
-    refuse_penalties(request)?;
     let choice = OpenAiToolChoice::of(request)?;
     let AnthropicThinkingPlan { thinking, word, max_tokens: most } =
         thinking_plan(settings, call, choice.as_ref())?;
@@ -83,10 +94,10 @@ pub(super) fn body(settings: &Settings, call: &BackendCall) -> Result<Value, Fai
             ("system", system),
             ("messages", Some(messages)),
             ("thinking", told),
-            ("output_config", output_config::write(settings, request, word)?),
+            ("output_config", output_config::write(settings, request, word, form)),
             ("stop_sequences", stops(request)),
             ("metadata", end_user(request).map(|id| json!({"user_id": id}))),
-            ("tools", tools(request)),
+            ("tools", tools(settings, request, form)),
             ("tool_choice", tool_choice(settings, request, choice)),
         ],
     );
@@ -345,17 +356,19 @@ fn stops(request: &Request) -> Option<Value> {
     (!stops.is_empty()).then(|| json!(stops))
 }
 
-fn tools(request: &Request) -> Option<Value> {
+fn tools(settings: &Settings, request: &Request, form: &ClaudeForm) -> Option<Value> {
+    let mut strict_tools = StrictTools::new(settings, request, form);
     let declare = |tool: &Tool| {
         let function = FunctionDeclaration::of(tool);
+        let (schema, is_strict) = strict_tools.declare(&function);
         let mut declared = Map::new();
         insert_present(
             &mut declared,
             [
                 ("name", Some(json!(function.name))),
                 ("description", function.description.map(|text| json!(text))),
-                ("input_schema", Some(function.parameters)),
-                ("strict", function.strict.then(|| json!(true))),
+                ("input_schema", Some(schema)),
+                ("strict", is_strict.then(|| json!(true))),
             ],
         );
         let members = tool.anthropic_members.as_ref().and_then(Value::as_object);

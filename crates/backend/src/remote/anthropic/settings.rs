@@ -58,6 +58,8 @@ pub struct Settings {
     pub sampling: bool,
     /// When the provider is to keep the prompt in its cache, which has a price.
     pub cache: CachePolicy,
+    /// True if its answers and calls can be held to a schema.
+    pub schemas: bool,
     /// What it is paid for a token that it writes, where that is known.
     pub price_output: Option<Price>,
     /// What its provider asks of a conversation that goes on.
@@ -119,6 +121,7 @@ impl Default for Settings {
             thinking_off: AnthropicThinkingOff::default(),
             asks_for_thoughts: false,
             sampling: true,
+            schemas: true,
             cache: CachePolicy::default(),
             price_output: None,
             rules: ConversationRules::default(),

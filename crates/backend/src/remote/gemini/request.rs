@@ -3,7 +3,7 @@
 use serde_json::{Map, Value, json};
 
 use crate::remote::caller_options::{
-    FunctionDeclaration, OpenAiResponseFormat, OpenAiToolChoice, allowed_tools, insert_present,
+    FunctionDeclaration, OpenAiResponseFormat, OpenAiToolChoice, allowed_tools, insert_present, refuse_bias,
 };
 use crate::remote::wire::decimal;
 use crate::{BackendCall, Failure, GenerationPart, UnsupportedFeature};
@@ -48,7 +48,8 @@ fn generation_config(settings: &Settings, call: &BackendCall) -> Result<Value, F
     let sampling = &request.sampling;
     // `execute` sees to all of them anyway.
     let stops: Vec<&String> = sampling.stop.iter().take(STOPS_MAX).collect();
-    let (presence, frequency) = penalties(request)?;
+    refuse_bias(request)?;
+    let penalty = |name: &str| penalty(settings, request, name);
     let mut generation = Map::new();
     insert_present(
         &mut generation,
@@ -63,8 +64,8 @@ fn generation_config(settings: &Settings, call: &BackendCall) -> Result<Value, F
             ("stopSequences", (!stops.is_empty()).then(|| json!(stops))),
             ("responseMimeType", kind.map(|kind| json!(kind))),
             ("responseJsonSchema", schema),
-            ("presencePenalty", presence),
-            ("frequencyPenalty", frequency),
+            ("presencePenalty", penalty("presence_penalty")),
+            ("frequencyPenalty", penalty("frequency_penalty")),
         ],
     );
     Ok(Value::Object(generation))
@@ -120,14 +121,10 @@ fn response_format(request: &Request) -> Result<(Option<&'static str>, Option<Va
     })
 }
 
-/// Penalties for presence and for frequency, where they change something.
-fn penalties(request: &Request) -> Result<(Option<Value>, Option<Value>), Failure> {
-    let extra = |name: &str| request.extra.get(name).filter(|value| !value.is_null());
-    if extra("logit_bias").and_then(Value::as_object).is_some_and(|bias| !bias.is_empty()) {
-        return Err(Failure::incapable(UnsupportedFeature::Penalties, "this model takes no logit_bias"));
-    }
-    let penalty = |name| extra(name).filter(|value| value.as_f64() != Some(0.0)).cloned();
-    Ok((penalty("presence_penalty"), penalty("frequency_penalty")))
+/// A penalty, where it changes something and is taken.
+fn penalty(settings: &Settings, request: &Request, name: &str) -> Option<Value> {
+    let stated = request.extra.get(name).filter(|_| settings.penalties);
+    stated.filter(|value| value.as_f64().is_some_and(|penalty| penalty != 0.0)).cloned()
 }
 
 fn tools(request: &Request) -> Option<Value> {

@@ -30,6 +30,8 @@ pub struct Settings {
     pub thinking: GeminiThinking,
     /// Asks for summaries of its thoughts.
     pub summaries: bool,
+    /// True if it takes penalties for tokens that came before; else they are left out.
+    pub penalties: bool,
     /// What stands for a signature on a call that another model made, where calls without one are refused.
     pub placeholder_signature: Option<String>,
 }
@@ -49,6 +51,7 @@ impl Default for Settings {
             name: "".into(),
             thinking: GeminiThinking::default(),
             summaries: true,
+            penalties: true,
             placeholder_signature: None,
         }
     }

@@ -209,7 +209,8 @@ impl Backend for LlamaCppBackend {
 
     fn embed(&self, ask: Arc<EmbeddingRequest>) -> BoxFuture<'_, Result<EmbeddingResult, Failure>> {
         async move {
-            let asked = UpstreamRequest::new("v1/embeddings", wire::embedding(&ask, None));
+            let body = wire::embedding(&ask, None, &self.server.settings.client.members);
+            let asked = UpstreamRequest::new("v1/embeddings", body);
             let answer = self.server.client.bytes(asked).await?;
             super::embeddings::read(answer, ask.inputs.len()).await
         }

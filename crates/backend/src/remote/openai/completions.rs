@@ -5,6 +5,7 @@ use std::collections::VecDeque;
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
+use crate::remote::caller_options::PENALTIES;
 use crate::remote::finish_word;
 use crate::remote::refusal;
 use crate::remote::uncounted::stop;
@@ -14,16 +15,18 @@ use stint_types::chat::RawPrompt;
 use stint_types::units::Tokens;
 
 use super::reported_usage::{ReportedUsage, lenient};
+use super::Settings;
 use super::usage::{StreamProgress, UsageReader};
 
 /// Members of the caller's that mean the same here.
 const PASSED: [&str; 4] = ["presence_penalty", "frequency_penalty", "logit_bias", "user"];
 
 /// The body of the call.
-pub(super) fn body(model: &str, call: &BackendCall, prompt: &RawPrompt, tokens: Tokens) -> Value {
+pub(super) fn body(settings: &Settings, call: &BackendCall, prompt: &RawPrompt, tokens: Tokens) -> Value {
     let sampling = &call.request.sampling;
+    let stops = &sampling.stop[..sampling.stop.len().min(settings.dialect.stops_max)];
     let mut body = Map::from_iter([
-        ("model".to_owned(), json!(model)),
+        ("model".to_owned(), json!(settings.model)),
         ("prompt".to_owned(), prompt.to_json()),
         ("max_tokens".to_owned(), json!(tokens)),
         ("stream".to_owned(), json!(true)),
@@ -33,9 +36,10 @@ pub(super) fn body(model: &str, call: &BackendCall, prompt: &RawPrompt, tokens: 
         ("temperature", sampling.temperature.map(decimal)),
         ("top_p", sampling.top_p.map(decimal)),
         ("seed", sampling.seed.map(|_| json!(call.seed & i64::MAX.cast_unsigned()))),
-        ("stop", (!sampling.stop.is_empty()).then(|| json!(sampling.stop))),
+        ("stop", (!stops.is_empty()).then(|| json!(stops))),
     ];
-    let passed = PASSED.iter().map(|&name| (name, call.request.extra.get(name).cloned()));
+    let is_taken = |name: &&&str| settings.penalties || !PENALTIES.contains(*name);
+    let passed = PASSED.iter().filter(is_taken).map(|&name| (name, call.request.extra.get(name).cloned()));
     let present = optional.into_iter().chain(passed);
     body.extend(present.filter_map(|(name, value)| value.map(|value| (name.to_owned(), value))));
     Value::Object(body)

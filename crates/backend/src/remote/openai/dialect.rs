@@ -47,6 +47,8 @@ pub struct Dialect {
     pub passes_cache_marks: bool,
     /// What a fixed draw is called; nothing if there is none.
     pub seed: Option<&'static str>,
+    /// The most stop texts that are taken. All of them are looked for above, so that those beyond are only not sent.
+    pub stops_max: usize,
     /// Members that are never sent: the upstream refuses a request that has one.
     pub omits: Vec<MemberWord>,
     /// Members that are not sent while it thinks.
@@ -73,6 +75,7 @@ impl Default for Dialect {
             long_tool_names: false,
             passes_cache_marks: false,
             seed: Some("seed"),
+            stops_max: 4,
             omits: Vec::new(),
             omits_thinking: Vec::new(),
         }

@@ -31,6 +31,7 @@ impl Dialect {
             thought_replay: ThoughtReplay::WithCalls("reasoning_content"),
             seed: None,
             omits_thinking: words(&DEEPSEEK_OMITS),
+            stops_max: 16,
             ..Dialect::default()
         }
     }
@@ -74,6 +75,7 @@ impl Dialect {
             prompt_ids: true,
             thought_replay: ThoughtReplay::AsReceived("reasoning"),
             long_tool_names: true,
+            stops_max: usize::MAX,
             ..Dialect::default()
         }
     }
@@ -90,6 +92,7 @@ impl Dialect {
             usage: UsageMember::EachChunk,
             thought_replay: ThoughtReplay::AsReceived("reasoning_content"),
             long_tool_names: true,
+            stops_max: usize::MAX,
             ..Dialect::default()
         }
     }
@@ -107,6 +110,7 @@ impl Dialect {
             usage: UsageMember::Timings,
             thought_replay: ThoughtReplay::AsReceived("reasoning_content"),
             long_tool_names: true,
+            stops_max: usize::MAX,
             ..Dialect::default()
         }
     }
@@ -139,6 +143,7 @@ impl Dialect {
             prefill: PrefillMethod::Always,
             omits: words(&["tool_choice"]),
             long_tool_names: true,
+            stops_max: usize::MAX,
             ..Dialect::default()
         }
     }

@@ -109,7 +109,7 @@ impl Provider for ChatCompletions {
 
     fn embed(&self, ask: &EmbeddingRequest) -> Result<UpstreamRequest, Failure> {
         let path = self.settings.dialect.sibling_path("embeddings");
-        let mut body = wire::embedding(ask, Some(&self.settings.model));
+        let mut body = wire::embedding(ask, Some(&self.settings.model), &self.settings.client.members);
         if let Some(body) = body.as_object_mut() {
             body.retain(|name, _| self.settings.takes_gateway_metadata(name));
         }

@@ -2,9 +2,11 @@
 
 use serde_json::{Map, Value, json};
 
-use crate::remote::UpstreamRequest;
-use crate::remote::caller_options::{OpenAiToolChoice, allowed_tools, passed_member};
+use crate::remote::caller_options::{
+    OpenAiResponseFormat, OpenAiToolChoice, PENALTIES, allowed_tools, passed_member,
+};
 use crate::remote::wire::{self, decimal};
+use crate::remote::{UpstreamRequest, form_instruction, strict_schema};
 use crate::{BackendCall, Failure, GenerationPart, Thought, UnsupportedFeature};
 use stint_types::catalog::{EnforcementClass, Model};
 use stint_types::chat::{CacheTtl, RawPrompt, Request, Tool};
@@ -49,6 +51,8 @@ pub(super) fn write(settings: &Settings, call: &BackendCall) -> Result<UpstreamR
     if let Some(prompt) = call.request.raw_prompt() {
         return text_request(settings, call, &prompt);
     }
+    let told = told_schema(settings, call);
+    let call = told.as_ref().unwrap_or(call);
     let ask = dialect_request(settings, call)?;
     let beside = settings.dialect.resume.path().filter(|_| call.request.continues_last);
     let path = beside.unwrap_or(ask.path);
@@ -60,6 +64,23 @@ pub(super) fn write(settings: &Settings, call: &BackendCall) -> Result<UpstreamR
         wire::extend_hour_marks(&mut body);
     }
     Ok(UpstreamRequest::new(path, body))
+}
+
+/// The same call with its schema in words, where the answer cannot be held to it.
+fn told_schema(settings: &Settings, call: &BackendCall) -> Option<BackendCall> {
+    match OpenAiResponseFormat::of(&call.request) {
+        Ok(OpenAiResponseFormat::Schema(named)) if !settings.schemas => {
+            Some(form_instruction::instructed(call, form_instruction::schema(&named["schema"])))
+        }
+        _ => None,
+    }
+}
+
+/// The form of the answer that it is held to.
+fn response_format(settings: &Settings, request: &Request) -> Option<Value> {
+    let format = strict_schema::response_format(request)?;
+    let is_told = format["type"] == "json_schema" && !settings.schemas;
+    Some(if is_told { json!({"type": "json_object"}) } else { format })
 }
 
 /// How a text goes on, in one go.
@@ -83,7 +104,7 @@ fn text_request(
         }
     };
     let path = settings.dialect.sibling_path("completions");
-    Ok(UpstreamRequest::new(path, completions::body(&settings.model, call, prompt, tokens)))
+    Ok(UpstreamRequest::new(path, completions::body(settings, call, prompt, tokens)))
 }
 
 /// What is told of a limit that nobody states: what is left of a context that is not known is no number to send.
@@ -247,10 +268,14 @@ fn refuse_logprobs(dialect: &Dialect, call: &BackendCall, thinks: bool) -> Resul
 fn members(call: &BackendCall, settings: &Settings, stops: bool) -> Map<String, Value> {
     let dialect = &settings.dialect;
     let request = &call.request;
-    let is_sent = |name: &str| !GATEWAY_MEMBERS.contains(&name) && settings.takes_gateway_metadata(name);
+    let is_sent = |name: &str| {
+        let is_taken = settings.penalties || !PENALTIES.contains(&name);
+        is_taken && !GATEWAY_MEMBERS.contains(&name) && settings.takes_gateway_metadata(name)
+    };
     let extra = request.extra.iter().filter(|(name, _)| is_sent(name));
     let mut body: Map<String, Value> = extra.map(|(name, value)| passed_member(name, value)).collect();
     let sampling = &request.sampling;
+    let sent_stops = &sampling.stop[..sampling.stop.len().min(dialect.stops_max)];
     // A choice's own seed, and only where the caller wants one: some upstreams refuse the member. Theirs is a
     // signed number.
     let seed = sampling.seed.map(|_| json!(call.seed & i64::MAX.cast_unsigned()));
@@ -259,10 +284,10 @@ fn members(call: &BackendCall, settings: &Settings, stops: bool) -> Map<String, 
         ("top_p", sampling.top_p.map(decimal)),
         ("top_k", sampling.top_k.map(|k| json!(k))),
         (dialect.seed.unwrap_or_default(), seed.filter(|_| dialect.seed.is_some())),
-        ("stop", (stops && !sampling.stop.is_empty()).then(|| json!(sampling.stop))),
+        ("stop", (stops && !sent_stops.is_empty()).then(|| json!(sent_stops))),
         ("tools", tools(dialect, request)),
         ("tool_choice", tool_choice(settings, request)),
-        ("response_format", request.response_format.clone()),
+        ("response_format", response_format(settings, request)),
         ("logprobs", request.logprobs.map(|_| json!(true))),
         ("top_logprobs", request.logprobs.filter(|count| *count > 0).map(|count| json!(count))),
     ];
@@ -284,7 +309,7 @@ fn tool_choice(settings: &Settings, request: &Request) -> Option<Value> {
 
 fn tools(dialect: &Dialect, request: &Request) -> Option<Value> {
     let declare = |tool: &Tool| {
-        let mut declaration = tool.declaration.clone();
+        let mut declaration = strict_schema::declaration(request, tool);
         if let Some(keep) = tool.cache_breakpoint.filter(|_| dialect.passes_cache_marks) {
             wire::mark_for_cache(&mut declaration, keep);
         }

@@ -48,6 +48,10 @@ pub struct Settings {
     pub responses: ResponsesRule,
     /// Whether the model thinks; nothing if its chat template is to tell, as far as that can be asked for.
     pub thinks: Option<bool>,
+    /// True if its answers can be held to a schema. Else the schema is told in words, and JSON is asked for.
+    pub schemas: bool,
+    /// True if it takes penalties for tokens that came before; else they are left out.
+    pub penalties: bool,
     /// What its provider asks of a conversation that goes on.
     pub rules: ConversationRules,
     /// When prompts are marked for its provider's cache, where it takes such marks.
@@ -92,6 +96,8 @@ impl Default for Settings {
             closing_tokens: Tokens::ZERO,
             responses: ResponsesRule::default(),
             thinks: None,
+            schemas: true,
+            penalties: true,
             rules: ConversationRules::default(),
             cache: CachePolicy::default(),
         }

@@ -144,6 +144,7 @@ fn tags_stay_here_where_a_provider_would_refuse_them() {
             episode_limits: EpisodeLimits::default(),
             inputs: EmbeddingInputs::Texts(vec!["hi".to_owned()]),
             extra: golden::call(&fixture, golden::part(&fixture)).request.extra.clone(),
+            unknown_members: serde_json::Map::new(),
         };
         let sent = ChatCompletions::new(settings).embed(&ask).unwrap();
         assert_eq!(

@@ -5,8 +5,9 @@ use serde_json::{Map, Value, json};
 use crate::remote::begun_answer;
 use crate::remote::caller_options::{
     FunctionDeclaration, OpenAiResponseFormat, OpenAiToolChoice, allowed_tools, insert_present,
-    passed_member, refuse_penalties,
+    passed_member, refuse_bias,
 };
+use crate::remote::strict_schema;
 use crate::remote::wire::decimal;
 use crate::{BackendCall, Failure, UnsupportedFeature};
 use stint_types::chat::{Request, Tool};
@@ -29,7 +30,7 @@ pub(super) fn body(
     tokens: Tokens,
 ) -> Result<Value, Failure> {
     let request = &*call.request;
-    refuse_penalties(request)?;
+    refuse_bias(request)?;
     if request.continues_last {
         return Err(begun_answer::cannot_continue());
     }
@@ -78,6 +79,8 @@ fn text(request: &Request) -> Result<Option<Value>, Failure> {
         OpenAiResponseFormat::Text => None,
         OpenAiResponseFormat::Json => Some(json!({"type": "json_object"})),
         OpenAiResponseFormat::Schema(named) => {
+            let format = strict_schema::response_format(request);
+            let named = format.as_ref().map_or(named, |format| &format["json_schema"]);
             let mut format = named.as_object().cloned().unwrap_or_default();
             format.insert("type".to_owned(), json!("json_schema"));
             Some(Value::Object(format))
@@ -105,7 +108,10 @@ fn tools(request: &Request) -> Option<Value> {
         Value::Object(tool)
     };
     let tool = |tool: &Tool| {
-        custom_tools::declaration(tool).unwrap_or_else(|| declare(FunctionDeclaration::of(tool)))
+        custom_tools::declaration(tool).unwrap_or_else(|| {
+            let declaration = strict_schema::declaration(request, tool);
+            declare(FunctionDeclaration::of(&Tool { declaration, ..tool.clone() }))
+        })
     };
     let tools = || request.tools.iter().map(tool).collect();
     (!request.tools.is_empty()).then(tools)

@@ -56,7 +56,9 @@ pub enum Capability {
     Tools,
     /// Understands parts other than text.
     Images,
-    /// Holds to a `response_format`.
+    /// Writes a JSON object where it is asked to (`json_object`).
+    Json,
+    /// Holds to a schema (`json_schema`), and so writes any JSON.
     Schema,
     /// Takes `presence_penalty`, `frequency_penalty` and `logit_bias`.
     Penalties,
@@ -70,6 +72,7 @@ impl Capability {
         match self {
             Capability::Tools => "tools",
             Capability::Images => "images",
+            Capability::Json => "json",
             Capability::Schema => "schema",
             Capability::Penalties => "penalties",
             Capability::Logprobs => "logprobs",

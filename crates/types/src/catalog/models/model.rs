@@ -160,9 +160,10 @@ impl Model {
         Model { thinking_max: Tokens::ZERO, thinking_ruled_out: Some(why), hand_off, ..self.clone() }
     }
 
-    /// True if the model can do it.
+    /// True if the model can do it. One that holds to a schema writes any JSON.
     pub fn has_capability(&self, capability: Capability) -> bool {
-        self.capabilities.contains(&capability)
+        let has = |capability: Capability| self.capabilities.contains(&capability);
+        has(capability) || (capability == Capability::Json && has(Capability::Schema))
     }
 
     /// The strongest way to hold the thinking of a request with such needs. `None` where there is no way.
