@@ -22,7 +22,8 @@ pub struct Permit {
     acquired_at: Instant,
 }
 
-/// Whose calls a permit's are, and true while they must find out whether the target works again. The first call that shows it takes this, once.
+/// Whose calls a permit's are, and true while they must find out whether the target works again. The first call that shows it
+/// takes this, once.
 #[derive(Debug)]
 pub(super) struct ProbeToken {
     is_probing: AtomicBool,

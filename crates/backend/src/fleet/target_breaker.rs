@@ -74,16 +74,13 @@ impl TargetBreaker {
 
     /// Whether a call of this account may be sent; where none is named, how the target stands.
     pub(super) fn admission(&self, flow: Option<FlowId>, now: Instant) -> BreakerAdmission {
-        match self.all.admission(now) {
-            BreakerAdmission::All => {
-                self.own(flow, now).map_or(BreakerAdmission::All, |own| own.admission(now))
+        let own = self.own(flow, now).map_or(BreakerAdmission::All, |own| own.admission(now));
+        match (self.all.admission(now), own) {
+            (BreakerAdmission::Blocked(wait), _) | (_, BreakerAdmission::Blocked(wait)) => {
+                BreakerAdmission::Blocked(wait)
             }
-            // Whose own rest is not over does not try for all.
-            BreakerAdmission::Probe => match self.own(flow, now).map(|own| own.admission(now)) {
-                Some(BreakerAdmission::Blocked(wait)) => BreakerAdmission::Blocked(wait),
-                _ => BreakerAdmission::Probe,
-            },
-            other => other,
+            (BreakerAdmission::All, own) => own,
+            (all, _) => all,
         }
     }
 
@@ -202,7 +199,9 @@ impl TargetBreaker {
             self.accounts.retain(|_, own| !own.is_blameless(now));
             let least =
                 self.accounts.iter().min_by_key(|(_, own)| own.counts(now).bad()).map(|(flow, _)| *flow);
-            least.filter(|_| self.accounts.len() >= ACCOUNTS_MAX).map(|flow| self.accounts.remove(&flow));
+            if let Some(flow) = least.filter(|_| self.accounts.len() >= ACCOUNTS_MAX) {
+                self.accounts.remove(&flow);
+            }
         }
         let settings = self.settings;
         self.accounts.entry(flow).or_insert_with(|| Breaker::new(settings, now))
