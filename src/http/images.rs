@@ -34,7 +34,8 @@ pub(super) async fn with_image_path(
     }
 }
 
-/// Refuses a request that has an image at an address that may not be asked, or such an address in what is only passed on, given the body in which its caller wrote it.
+/// Refuses a request that has an image at an address that may not be asked, or such an address in what is only passed on, given
+/// the body in which its caller wrote it.
 ///
 /// # Errors
 /// 400 that names the member and the remedy.
