@@ -19,7 +19,7 @@ use stint_types::catalog::{Calibration, Model};
 use stint_types::tenant::{AccountTerms, KeyLookup, NewKey, SecretToken};
 use stint_types::units::Tokens;
 
-use super::directory::ServerParts;
+use super::directory::{ServerParts, StoredParts};
 use super::error::BuildError;
 use super::ledger_monitor::{declared_accounts, zero_warning_counters};
 use super::model_registry::ModelRegistry;
@@ -116,8 +116,10 @@ impl ConfigSnapshot {
         let statement = directory::ledger_statement(self.gateway.clone());
         let page = PageState { metrics: shared.metrics.clone(), history: shared.page_history.clone(), api };
         let (gateway, tokens) = (self.gateway.clone(), self.tokens.clone());
-        let (keys, server) = (shared.directory.clone(), Some(ServerParts { gateway, page, tokens }));
-        directory::admin(&self.settings, access, "/token", keys, statement, reloads.as_callback(), server)
+        let (keys, content) = (shared.directory.clone(), shared.stored.clone());
+        let stored = StoredParts { keys, statement, content };
+        let server = Some(ServerParts { gateway, page, tokens });
+        directory::admin(&self.settings, access, "/token", stored, reloads.as_callback(), server)
     }
 
     /// How the page is reached on the API's listener: from this machine alone, where no `[admin]` says otherwise. There is no

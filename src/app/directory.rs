@@ -7,7 +7,7 @@ use std::time::Duration;
 use crate::config::{self, Settings};
 use crate::gateway::Gateway;
 use crate::http::AdminSettings;
-use crate::http::admin::{AdminState, PageState, ReloadFn, StatementFn};
+use crate::http::admin::{AdminState, PageState, ReloadFn, StatementFn, StoredContent};
 use crate::oidc::TokenVerifier;
 use stint_ledger::{ChangeNotice, JournalError, Ledger, RequestScope};
 use stint_storage::{ChangeListener, Database};
@@ -87,13 +87,24 @@ pub(super) struct ServerParts {
     pub(super) tokens: Option<TokenVerifier>,
 }
 
+/// What the admin API has of what is stored.
+pub(super) struct StoredParts {
+    pub(super) keys: Arc<Directory>,
+    pub(super) statement: StatementFn,
+    pub(super) content: StoredContent,
+}
+
+/// What callers have stored in a database.
+pub(super) fn content(database: &Database) -> StoredContent {
+    StoredContent { responses: database.responses(), conversations: database.conversations() }
+}
+
 /// The admin API's service.
 pub(super) fn admin(
     settings: &Settings,
     access: AdminSettings,
     token_holder: &'static str,
-    directory: Arc<Directory>,
-    statement: StatementFn,
+    StoredParts { keys: directory, statement, content: stored }: StoredParts,
     reload: ReloadFn,
     server: Option<ServerParts>,
 ) -> Arc<AdminState> {
@@ -114,6 +125,7 @@ pub(super) fn admin(
         tokens,
         catalog,
         statement,
+        stored,
         read,
         reload,
         gateway,

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use crate::config::Settings;
 use crate::gateway::{EpisodeManager, Learning};
-use crate::http::admin::PageHistory;
+use crate::http::admin::{PageHistory, StoredContent};
 use crate::http::{AccountRequests, BodyLimiter};
 use crate::traces::{self, Tracer};
 use stint_ledger::{self as ledger, Ledger};
@@ -42,6 +42,8 @@ pub(super) struct SharedState {
     pub(super) idempotency: Idempotency,
     pub(super) responses: ResponseService,
     pub(super) conversations: ConversationService,
+    /// The stores of both.
+    pub(super) stored: StoredContent,
     pub(super) learning: Learning,
     pub(super) agents: EpisodeManager,
     /// Passes on what the ledger does.
@@ -72,9 +74,10 @@ impl SharedState {
         directory::watch_changes(request_tasks, directory.clone(), database.change_listener());
         let (answers, remembered) = (database.idempotency(), settings.idempotency.clone());
         let idempotency = Idempotency::open(ledger_tasks, answers, remembered, ledger.now()).await?;
-        let responses = ResponseService::open(ledger_tasks, database.responses(), settings.responses.clone());
-        let conversations =
-            ConversationService::open(ledger_tasks, database.conversations(), settings.responses.clone());
+        let stored = directory::content(database);
+        let kept = || settings.responses.clone();
+        let responses = ResponseService::open(ledger_tasks, stored.responses.clone(), kept());
+        let conversations = ConversationService::open(ledger_tasks, stored.conversations.clone(), kept());
         sweep_expired(request_tasks, &ledger);
         watch_place(request_tasks, &ledger);
         seal::seal_daily(request_tasks, &ledger);
@@ -105,6 +108,7 @@ impl SharedState {
             idempotency,
             responses,
             conversations,
+            stored,
             learning,
             agents,
             ledger_monitor,

@@ -48,6 +48,7 @@ pub(super) fn http(root: &Section<'_>, flights_max: usize) -> http::Settings {
     let connections_max = server.within("connections_max", 1..=1_000_000).unwrap_or(2048);
     let settings = http::Settings {
         listen: listen.unwrap_or(([127, 0, 0, 1], 8080).into()),
+        hosts: hosts(&server),
         metrics_listen,
         tls: tls::tls(&server),
         connections_max,
@@ -79,6 +80,19 @@ pub(super) fn http(root: &Section<'_>, flights_max: usize) -> http::Settings {
         server.reject("metrics_listen", "the same address as listen", remedy);
     }
     settings
+}
+
+/// The names by which the API may be called.
+fn hosts(server: &Section<'_>) -> Vec<String> {
+    let hosts = server.get_or("hosts", Vec::<String>::new());
+    let is_name = |host: &String| {
+        !host.is_empty() && host.bytes().all(|byte| byte.is_ascii_alphanumeric() || b".-_".contains(&byte))
+    };
+    if let Some(wrong) = hosts.iter().find(|host| !is_name(host)) {
+        let remedy = "write the name alone, without scheme and port, like \"host.docker.internal\"";
+        server.reject("hosts", format!("{wrong:?}, which is no host's name"), remedy);
+    }
+    hosts
 }
 
 /// `[server.cors]`: nobody, where it is absent or lists nobody.

@@ -277,7 +277,10 @@ impl EmbeddingTask {
         let (prompt, outcome) = match &made {
             Some(Ok(embedded)) => (embedded.prompt.unwrap_or(self.bound), "finished"),
             Some(Err(failure)) if failure.unsent => (Tokens::ZERO, "failed"),
-            Some(Err(_)) => (self.bound, "failed"),
+            Some(Err(failure)) => {
+                let read = failure.read.map(|read| self.believable(Tokens(read.get().into())));
+                (read.unwrap_or(self.bound), "failed")
+            }
             None => (self.bound, "hung_up"),
         };
         let cost = self.cost(prompt, begun);
@@ -392,8 +395,11 @@ impl EmbeddingTask {
 
     /// With no more of the prompt than it can have had.
     fn believed(&self, embedded: EmbeddingResult) -> EmbeddingResult {
-        let most = token_bound::believable(self.bound);
-        EmbeddingResult { prompt: embedded.prompt.map(|prompt| prompt.min(most)), ..embedded }
+        EmbeddingResult { prompt: embedded.prompt.map(|prompt| self.believable(prompt)), ..embedded }
+    }
+
+    fn believable(&self, prompt: Tokens) -> Tokens {
+        prompt.min(token_bound::believable(self.bound))
     }
 
     fn outcome(&self, embedded: EmbeddingResult, cost: Option<Money>) -> EmbeddingOutcome {

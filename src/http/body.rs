@@ -14,7 +14,7 @@ use tokio::time::{Instant, timeout_at};
 use stint_types::units::RequestId;
 
 use super::Settings;
-use super::body_limiter::SharedBodyPermit;
+use super::body_limiter::{SharedBodyPermit, ValueRoom};
 use super::error::ApiError;
 use super::fields::Fields;
 use super::framing::FramingError;
@@ -47,8 +47,9 @@ pub(super) async fn fields(request: Request<Body>, settings: &Settings) -> Resul
         return Ok(Fields::from_body(Map::new()));
     }
     let body = read(&parts.headers, body, settings).await?;
-    let parsed =
-        parse(&parts.extensions, &body, move |body| strict::object(body, strict::VALUES_MAX)).await??;
+    let room = ValueRoom::of(&parts.extensions);
+    let read = move |body: &[u8]| strict::object_within(body, strict::VALUES_MAX, &room);
+    let parsed = parse(&parts.extensions, &body, read).await??;
     Ok(Fields::from_body(parsed))
 }
 

@@ -29,8 +29,6 @@ use super::held_body::hold;
 
 /// Room is counted in pieces of so many bytes.
 const PIECE: usize = 1 << 10;
-/// What a JSON value takes, beside its text.
-const VALUE: usize = 64;
 
 /// An answer of fewer bytes takes no room.
 const ANSWER_FREE: u64 = 64 << 10;
@@ -164,6 +162,13 @@ impl BodyPermit {
         self.grow(usize::try_from(bytes).unwrap_or(most).min(most))
     }
 
+    /// Takes room for what is made of a body. What is larger than an account's share passes alone.
+    fn grow_by_values(&self, bytes: usize) -> Result<(), NoRoom> {
+        let most = self.limiter.pieces_of_account * PIECE;
+        let taken = self.lock().bytes;
+        self.grow(bytes.min(most.saturating_sub(taken)))
+    }
+
     /// Waits for its account's turn to take a large body apart.
     pub(super) async fn begin_parsing(&self) -> Turn {
         let account = self.lock().account.clone();
@@ -190,14 +195,19 @@ pub(super) fn assign(extensions: &Extensions, tenant: &Tenant) {
     }
 }
 
-/// Takes room for what is made of a request's body: so many JSON values.
-///
-/// # Errors
-/// 503 where there is none.
-pub(super) fn grow_by_values(extensions: &Extensions, values: usize) -> Result<(), ApiError> {
-    extensions
-        .get::<SharedBodyPermit>()
-        .map_or(Ok(()), |permit| permit.grow(values.saturating_mul(VALUE)).map_err(|NoRoom| no_room()))
+/// Room for what is made of a request's body; any, where there is no body that counts.
+#[derive(Debug, Clone, Default)]
+pub(super) struct ValueRoom(Option<SharedBodyPermit>);
+
+impl ValueRoom {
+    pub(super) fn of(extensions: &Extensions) -> ValueRoom {
+        ValueRoom(extensions.get::<SharedBodyPermit>().cloned())
+    }
+
+    /// Takes room for so many bytes more; false where there is none.
+    pub(super) fn take(&self, bytes: usize) -> bool {
+        self.0.as_ref().is_none_or(|permit| permit.grow_by_values(bytes).is_ok())
+    }
 }
 
 /// 503 where a body could not be read for want of room.
@@ -263,7 +273,8 @@ impl HttpBody for CountedBody {
     }
 }
 
-fn no_room() -> ApiError {
+/// 503: others' requests take the room.
+pub(super) fn no_room() -> ApiError {
     let message = "the requests in flight leave no room for what this one brings; try again shortly";
     ApiError::overloaded(message.to_owned(), Duration::from_secs(1))
 }
@@ -348,6 +359,25 @@ mod tests {
         drop(held);
         assert_eq!(room.used.load(Ordering::Acquire), 0);
         assert_eq!(ask(Method::GET, "/").await.status(), 200);
+    }
+
+    #[test]
+    fn what_is_made_of_a_body_counts_and_the_largest_passes_alone() {
+        let room = BodyLimiter::of(8 * PIECE, 2 * PIECE);
+        let permit = |name| {
+            let permit = room.permit();
+            permit.assign(&tenant(name));
+            permit.grow(PIECE).unwrap();
+            ValueRoom(Some(Arc::new(permit)))
+        };
+        let (first, second, other) = (permit("a"), permit("a"), permit("b"));
+        assert!(second.take(2 * PIECE), "a share is four");
+        assert!(!first.take(1), "another request of the account has the rest");
+        drop(second);
+        assert!(first.take(100 * PIECE) && first.take(100 * PIECE), "alone it passes");
+        assert!(other.take(3 * PIECE), "others have theirs");
+        drop((first, other));
+        assert_eq!(room.used.load(Ordering::Acquire), 0);
     }
 
     #[test]

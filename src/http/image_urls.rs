@@ -5,7 +5,7 @@
 
 mod host;
 
-use serde_json::Value;
+use serde_json::{Map, Value};
 
 use stint_types::chat::{ContentPart, Message};
 
@@ -54,16 +54,43 @@ impl ImageUrls {
         mut parts: impl Iterator<Item = &'p ContentPart>,
     ) -> Option<RefusedUrl<'p>> {
         parts.find_map(|part| {
-            let url = match part {
-                ContentPart::Other(value) => value.pointer("/image_url/url").and_then(Value::as_str)?,
+            let value = match part {
+                ContentPart::Other(value) => value,
                 ContentPart::Text(_)
                 | ContentPart::AdditionStart { .. }
                 | ContentPart::CacheBreakpoint(_) => {
                     return None;
                 }
             };
-            self.refusal(url).map(|why| RefusedUrl { url, why })
+            let text = |at| value.pointer(at).and_then(Value::as_str);
+            let image = text("/image_url/url").and_then(|url| Some((url, self.refusal(url)?)));
+            let refused = image.or_else(|| {
+                let sound = text("/input_audio/data").filter(|data| is_address(data));
+                sound.map(|data| (data, "must be the sound itself in base64, not an address"))
+            });
+            refused.map(|(url, why)| RefusedUrl { url, why })
         })
+    }
+
+    /// The first text in members that are only passed on which is an address that no image may have.
+    pub(super) fn first_refused_member<'m>(self, members: &'m Map<String, Value>) -> Option<RefusedUrl<'m>> {
+        members.values().find_map(|value| self.refused_in(value))
+    }
+
+    fn refused_in(self, value: &Value) -> Option<RefusedUrl<'_>> {
+        match value {
+            Value::String(url) => (has_scheme(url) && !self.may_pass(url))
+                .then_some(RefusedUrl { url, why: "must not lead to a file or to a host of this network" }),
+            Value::Array(items) => items.iter().find_map(|item| self.refused_in(item)),
+            Value::Object(members) => members.values().find_map(|member| self.refused_in(member)),
+            Value::Null | Value::Bool(_) | Value::Number(_) => None,
+        }
+    }
+
+    /// Schemas have addresses that nobody asks, so public ones pass whatever is said of images.
+    fn may_pass(self, url: &str) -> bool {
+        let setting = if self == ImageUrls::Private { self } else { ImageUrls::Http };
+        setting.refusal(url).is_none()
     }
 
     /// Why an address is refused, and what to do instead.
@@ -87,6 +114,21 @@ impl ImageUrls {
             ),
         }
     }
+}
+
+/// Whether it begins like an address that a server could ask: `scheme://`, or `file:` however it goes on.
+fn has_scheme(text: &str) -> bool {
+    let text = text.trim_start();
+    let scheme = text.split_once(':').map_or("", |(scheme, _)| scheme);
+    let is_scheme = !scheme.is_empty()
+        && scheme.len() <= 16
+        && scheme.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"+-.".contains(&byte));
+    is_scheme && (scheme.eq_ignore_ascii_case("file") || text[scheme.len()..].starts_with("://"))
+}
+
+/// Whether what should be base64 cannot be: it has what addresses and paths have.
+fn is_address(data: &str) -> bool {
+    !data.starts_with("data:") && data.bytes().any(|byte| matches!(byte, b':' | b'.' | b'%' | b'\\'))
 }
 
 /// An address, and why it is refused.
@@ -147,6 +189,37 @@ mod tests {
             for (at, urls) in settings.into_iter().enumerate() {
                 check(urls, url, at >= first);
             }
+        }
+    }
+
+    /// IN-08: whatever fetches or opens what it is told to has no other way in.
+    #[test]
+    fn sound_is_no_address_and_members_that_are_passed_on_lead_nowhere_inside() {
+        let check = |data: &str, is_allowed: bool| {
+            let part = ContentPart::Other(json!({ "type": "input_audio", "input_audio": { "data": data } }));
+            assert_eq!(ImageUrls::Private.first_refused([&part].into_iter()).is_none(), is_allowed, "{data}");
+        };
+        check("UklGRg+/==", true);
+        check("data:audio/wav;base64,UklGRg==", true);
+        for data in ["file:///etc/passwd", "https://169.254.169.254/x", "//10.0.0.1/x", "C:\\x"] {
+            check(data, false);
+        }
+        let check = |value: Value, expected: [bool; 2]| {
+            let members = Map::from_iter([("member".to_owned(), json!({ "inner": [value] }))]);
+            let found = [ImageUrls::Https, ImageUrls::Private]
+                .map(|urls| urls.first_refused_member(&members).is_none());
+            assert_eq!(found, expected, "{members:?}");
+        };
+        for inside in ["https://169.254.169.254/x", "http://localhost", "https://kubernetes.default.svc/"] {
+            check(json!(inside), [false, true]);
+        }
+        for never in ["file:///etc/passwd", " FILE:/etc/passwd", "gopher://10.0.0.1/"] {
+            check(json!(never), [false, false]);
+        }
+        for nowhere in
+            ["http://json-schema.org/draft-07/schema#", "a: b", "note://", "x".repeat(20).as_str(), "12:30"]
+        {
+            check(json!(nowhere), [nowhere != "note://"; 2]);
         }
     }
 

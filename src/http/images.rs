@@ -34,7 +34,8 @@ pub(super) async fn with_image_path(
     }
 }
 
-/// Refuses a conversation that has an image at an address that may not be asked, given the body in which its caller wrote it.
+/// Refuses a request that has an image at an address that may not be asked, or such an address in what is only passed on, given
+/// the body in which its caller wrote it.
 ///
 /// # Errors
 /// 400 that names the member and the remedy.
@@ -44,7 +45,9 @@ pub(super) async fn check_urls(
     extensions: &Extensions,
     body: &Bytes,
 ) -> Result<(), ApiError> {
-    let Some(refused) = urls.first_refused(image_urls::parts(&request.messages)) else { return Ok(()) };
+    let in_parts = urls.first_refused(image_urls::parts(&request.messages));
+    let refused = in_parts.or_else(|| urls.first_refused_member(&request.unknown_members));
+    let Some(refused) = refused else { return Ok(()) };
     let url = refused.url.to_owned();
     let find =
         move |body: &[u8]| image_urls::path_of(&url, "", &serde_json::from_slice(body).unwrap_or_default());

@@ -9,6 +9,7 @@ use serde_json::{Map, Value};
 use stint_types::tenant::Tenant;
 
 use super::api_state::ApiState;
+use super::body_limiter::ValueRoom;
 use super::error::ApiError;
 use super::idempotency_key::{BodyDigest, IDEMPOTENCY_KEY};
 use super::{auth, body, body_limiter, strict};
@@ -72,13 +73,13 @@ impl ReceivedRequest {
             return Err(refusal.into());
         }
         let body = body::read(&parts.headers, body, &service.settings).await?;
+        let room = ValueRoom::of(&parts.extensions);
         let read = move |body: &[u8]| {
-            let members = strict::object(body, terms.values_max)?;
+            let members = strict::object_within(body, terms.values_max, &room)?;
             let digest = may_repeat.then(|| BodyDigest::of(&members));
-            Ok::<_, ApiError>((strict::values(&members), members, digest))
+            Ok::<_, ApiError>((members, digest))
         };
-        let (values, members, digest) = body::parse(&parts.extensions, &body, read).await??;
-        body_limiter::grow_by_values(&parts.extensions, values)?;
+        let (members, digest) = body::parse(&parts.extensions, &body, read).await??;
         let (headers, extensions) = (parts.headers, parts.extensions);
         Ok(ReceivedRequest { tenant, headers, body, members, digest, extensions })
     }

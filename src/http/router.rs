@@ -2,6 +2,7 @@
 //! The API's table and the admin API's are built with it.
 
 use std::panic::AssertUnwindSafe;
+use std::sync::Arc;
 
 use axum::Router;
 use axum::body::Body;
@@ -15,8 +16,9 @@ use futures_util::FutureExt;
 use stint_types::units::RequestId;
 
 use super::access_log::AccessContext;
+use super::api_state::ApiState;
 use super::error::{ApiError, codes};
-use super::{access_log, anthropic, auth, headers, unserved_paths};
+use super::{access_log, anthropic, auth, headers, open_access, unserved_paths};
 
 /// One method of one path. The routes are data, so that tests can walk them.
 pub(super) struct ApiRoute<S> {
@@ -53,24 +55,34 @@ pub(super) fn with_layers(routes: Router) -> Router {
     routes.layer(from_fn(protect))
 }
 
-/// The same, with a line in the log for each request.
-pub(super) fn with_logged_layers(routes: Router, context: AccessContext) -> Router {
-    routes.layer(from_fn_with_state(context, log_and_protect))
+/// The same, with a line in the log for each request; and what [`open_access`] does.
+pub(super) fn with_logged_layers(routes: Router, context: AccessContext, service: Arc<ApiState>) -> Router {
+    routes.layer(from_fn_with_state((context, service), log_and_protect))
 }
 
 async fn log_and_protect(
-    State(context): State<AccessContext>,
+    State((context, service)): State<(AccessContext, Arc<ApiState>)>,
     request: Request<Body>,
     next: Next,
 ) -> Response {
-    access_log::record(context, request, |request| protect(request, next)).await
+    access_log::record(context, request, |request| {
+        protect_around(request, |request| open_access::guard(State(service), request, next))
+    })
+    .await
 }
 
 /// Errors in the API's own form wherever they come from, an id on every answer, exactly one host, and keys that
 /// do not show themselves. One layer for all of it: each layer of a router allocates and copies for every request.
-async fn protect(mut request: Request<Body>, next: Next) -> Response {
+async fn protect(request: Request<Body>, next: Next) -> Response {
+    protect_around(request, |request| next.run(request)).await
+}
+
+async fn protect_around<F: Future<Output = Response>>(
+    mut request: Request<Body>,
+    next: impl FnOnce(Request<Body>) -> F,
+) -> Response {
     auth::hide_keys(request.headers_mut());
-    let checked = |request| check_host_and_id(request, |request| catch_panic(next.run(request)));
+    let checked = |request| check_host_and_id(request, |request| catch_panic(next(request)));
     anthropic::rewrite_errors(request, checked).await
 }
 

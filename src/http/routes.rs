@@ -20,7 +20,8 @@ use super::openai::completions;
 use super::responses::{self, conversations};
 use super::router::{ApiRoute, build_router, complete_router, with_fallbacks, with_logged_layers};
 use super::{
-    cors, embeddings, episodes, feedback, front, idempotency_key, openapi, pages, plan, requests, usage,
+    cors, embeddings, episodes, feedback, front, idempotency_key, open_access, openapi, pages, plan,
+    requests, usage,
 };
 
 /// The API; with the monitoring pages where those have no listener of their own. The metrics need an admin's key there, once there
@@ -43,7 +44,8 @@ pub fn api_with_limits(service: &Arc<ApiState>, room: BodyLimiter, requests: Acc
     });
     let paths = ["/", "/openapi.json"].into_iter().chain(api_table().into_iter().map(|(_, path)| path));
     let counters = EndpointCounters::new(&service.metrics, paths);
-    let routes = with_logged_layers(routes, AccessContext { counters, tracer: service.tracer.clone() });
+    let context = AccessContext { counters, tracer: service.tracer.clone() };
+    let routes = with_logged_layers(routes, context, service.clone());
     match &service.settings.cors {
         Some(origins) => routes.layer(cors::layer(origins)),
         None => routes,
@@ -102,7 +104,13 @@ fn api_routes() -> Vec<ApiRoute<Arc<ApiState>>> {
 
 /// `/metrics`, `/healthz` and `/readyz` alone.
 pub fn monitoring(service: &Arc<ApiState>) -> Router {
-    complete_router(monitoring_routes(service, get(pages::metrics)))
+    let routes = monitoring_routes(service, get(pages::metrics));
+    // A listener that others reach shows everybody what it has, by any name.
+    let is_for_others = service.settings.metrics_listen.is_some_and(|listen| !listen.ip().is_loopback());
+    if is_for_others {
+        return complete_router(routes);
+    }
+    complete_router(routes.layer(from_fn_with_state(service.clone(), open_access::guard)))
 }
 
 fn monitoring_routes(service: &Arc<ApiState>, metrics: MethodRouter<Arc<ApiState>>) -> Router {

@@ -31,6 +31,8 @@ pub struct AdminSettings {
 pub struct Settings {
     /// Where the API is served.
     pub listen: SocketAddr,
+    /// The names by which the API may be called while no key exists, beside addresses and `localhost`.
+    pub hosts: Vec<String>,
     /// Where `/metrics`, `/healthz` and `/readyz` are served; on the API's listener when absent.
     pub metrics_listen: Option<SocketAddr>,
     /// The certificate of the API's listener; it speaks plain HTTP where absent.

@@ -4,6 +4,7 @@ use serde_json::{Map, Value};
 
 use stint_types::strict_json::{self, StrictJsonError};
 
+use super::body_limiter::{self, ValueRoom};
 use super::error::{ApiError, codes};
 
 pub(super) use strict_json::VALUES_MAX;
@@ -13,28 +14,30 @@ pub(super) use strict_json::VALUES_MAX;
 /// # Errors
 /// 400 where the text is not JSON, has a key twice or too many values, is nested deeper than 128 levels, or is no object.
 pub(super) fn object(body: &[u8], values_max: usize) -> Result<Map<String, Value>, ApiError> {
-    match strict_json::read(body, values_max).map_err(|error| unreadable(&error))? {
+    object_within(body, values_max, &ValueRoom::default())
+}
+
+/// The same, in room for what is made of it.
+///
+/// # Errors
+/// As [`object`], and 503 where there is no room.
+pub(super) fn object_within(
+    body: &[u8],
+    values_max: usize,
+    room: &ValueRoom,
+) -> Result<Map<String, Value>, ApiError> {
+    let read = strict_json::read_within(body, values_max, &|bytes| room.take(bytes));
+    match read.map_err(|error| unreadable(&error))? {
         Value::Object(map) => Ok(map),
         _ => Err(ApiError::invalid(None, "the body must be a JSON object")),
     }
-}
-
-/// How many values an object has in it.
-pub(super) fn values(members: &Map<String, Value>) -> usize {
-    fn of(value: &Value) -> usize {
-        1 + match value {
-            Value::Array(items) => items.iter().map(of).sum(),
-            Value::Object(members) => values(members),
-            Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => 0,
-        }
-    }
-    members.values().map(of).sum()
 }
 
 fn unreadable(error: &StrictJsonError) -> ApiError {
     let problem = ApiError::invalid(None, format!("the body {error}"));
     match error {
         StrictJsonError::TooManyValues(_) => problem.with_code(codes::TOO_MANY_VALUES),
+        StrictJsonError::NoRoom => body_limiter::no_room(),
         StrictJsonError::Invalid(_) => problem,
     }
 }

@@ -53,6 +53,9 @@ const LEFT_OUT: &[&str] = &[
     "usage",
 ];
 
+/// Beside the conversation nobody counts them, and nobody looks at where they are.
+const MEDIA: &str = "is not offered: send images and sound as parts of a message, which says what is in it";
+
 /// What is refused unless it says nothing, each with what to do instead.
 const REFUSED: &[(&str, &str)] = &[
     (
@@ -87,6 +90,17 @@ const REFUSED: &[(&str, &str)] = &[
     ("echo", "is not offered: the prompt is not sent back"),
     ("continue_final_message", "is not offered: the gateway itself decides what is continued"),
     ("kv_transfer_params", "is not offered: the operator says where a cache is"),
+    ("image", MEDIA),
+    ("images", MEDIA),
+    ("image_url", MEDIA),
+    ("image_urls", MEDIA),
+    ("image_data", MEDIA),
+    ("audio_url", MEDIA),
+    ("audio_data", MEDIA),
+    ("video_url", MEDIA),
+    ("video_data", MEDIA),
+    ("videos", MEDIA),
+    ("multi_modal_data", MEDIA),
     ("t_max_predict_ms", "is not known here; budget.deadline_ms says when the answer must be there"),
 ];
 
@@ -331,6 +345,9 @@ mod tests {
             ("audio", json!({ "voice": "alloy" })),
             ("store", json!(true)),
             ("stop", json!(["x"])),
+            ("images", json!(["https://169.254.169.254/x"])),
+            ("image_data", json!("file:///etc/passwd")),
+            ("multi_modal_data", json!({ "image": "x" })),
             ("logprobs", json!(true)),
         ] {
             let refused = read(&json!({ name: value })).unwrap_err();

@@ -31,7 +31,7 @@ pub(super) async fn usage(
     RawQuery(query): RawQuery,
 ) -> Result<Response, ApiError> {
     let tenant = auth::tenant(&service, &headers)?;
-    let asked = read(query.as_deref().unwrap_or(""), &tenant.account, Timestamp::now())?;
+    let asked = read(query.as_deref().unwrap_or(""), &tenant.account, service.gateway.now())?;
     // One more tells whether there is another page.
     let one_more = UsageQuery { limit: asked.limit + 1, ..asked.clone() };
     let found = service

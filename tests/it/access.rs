@@ -64,6 +64,7 @@ const ADMIN: &[Row] = &[
     ("GET", "/admin/accounts/{*path}", [401, 401, 403, 404, 404]),
     ("PUT", "/admin/accounts/{*path}", [401, 401, 403, 200, 200]),
     ("DELETE", "/admin/accounts/{*path}", [401, 401, 403, 200, 404]),
+    ("DELETE", "/admin/stored/{*who}", [401, 401, 403, 200, 200]),
     ("GET", "/admin/audit", [401, 401, 403, 200, 200]),
     ("GET", "/admin/export", [401, 401, 403, 200, 200]),
     ("POST", "/admin/import", [401, 401, 403, 415, 415]),

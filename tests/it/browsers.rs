@@ -8,7 +8,7 @@ use reqwest::Method;
 use reqwest::header::HeaderMap;
 use serde_json::json;
 
-use crate::harness::{Folder, Manner, Process, Upstream};
+use crate::harness::{Answer, Folder, Manner, Process, Upstream};
 
 const PAGE: &str = "https://app.example";
 
@@ -72,6 +72,64 @@ fn an_origin_that_no_browser_would_send_is_a_mistake() {
         let output = folder.stint("check").output().unwrap();
         let told = String::from_utf8_lossy(&output.stderr).into_owned();
         assert!(!output.status.success() && told.contains("is no origin"), "{wrong}: {told}");
+    }
+}
+
+/// How the gateway answers a request for this path as a page of that host and origin sends it.
+async fn asked(process: &Process, method: Method, path: &str, host: &str, origin: &str) -> Answer {
+    let request = process.client.request(method, format!("{}{path}", process.base));
+    Answer::of(
+        request.header("host", host).header("origin", origin).body(r#"{"model":"nobody","messages":[]}"#),
+    )
+    .await
+}
+
+#[tokio::test]
+async fn while_no_key_exists_no_page_of_another_site_reaches_the_api() {
+    let folder = Folder::new("[server]\nhosts = [\"gateway.example\"]\n");
+    let process = folder.serve();
+    let own = process.base.strip_prefix("http://").unwrap();
+    let paths = [
+        (Method::POST, "/v1/chat/completions"),
+        (Method::POST, "/v1/conversations"),
+        (Method::GET, "/v1/models"),
+        (Method::GET, "/v1/usage"),
+        (Method::GET, "/v1/allowance"),
+        (Method::GET, "/metrics"),
+        (Method::GET, "/"),
+    ];
+    for (method, path) in paths {
+        for (host, origin, code) in [
+            ("evil.example", "http://evil.example", Some("bad_host")),
+            (own, "https://evil.example", Some("bad_origin")),
+            (own, "null", Some("bad_origin")),
+            (own, &*process.base, None),
+            ("gateway.example", "https://gateway.example", None),
+        ] {
+            let answer = asked(&process, method.clone(), path, host, origin).await;
+            let found = (answer.status == 403).then(|| answer.error()["code"].clone());
+            assert_eq!(found, code.map(Into::into), "{path} by {host} from {origin}: {}", answer.text);
+        }
+    }
+    let health = asked(&process, Method::GET, "/healthz", "balancer.example", "null").await;
+    assert_eq!(health.status, 200, "{}", health.text);
+    let hash = stint_types::tenant::hash_key("sk-test");
+    folder.write(&format!("[[key]]\nname = \"test\"\nhash = \"{hash}\"\n"));
+    process.signal("HUP");
+    process.logged("the configuration is in force").await;
+    let keyed = asked(&process, Method::GET, "/v1/models", "proxy.example", "https://evil.example").await;
+    assert_eq!(keyed.status, 401, "where there are keys, the key decides: {}", keyed.text);
+}
+
+#[tokio::test]
+async fn without_keys_a_listed_origin_may_call_and_with_a_star_every_one() {
+    for origins in [PAGE, "*"] {
+        let process = Folder::new(&format!("[server.cors]\norigins = [\"{origins}\"]\n")).serve();
+        let own = process.base.strip_prefix("http://").unwrap();
+        let listed = asked(&process, Method::GET, "/v1/models", own, PAGE).await;
+        assert_eq!(listed.status, 200, "{}", listed.text);
+        let other = asked(&process, Method::GET, "/v1/models", own, "https://other.example").await;
+        assert_eq!(other.status, if origins == "*" { 200 } else { 403 }, "{}", other.text);
     }
 }
 

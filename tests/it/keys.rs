@@ -367,3 +367,39 @@ async fn a_new_key_under_an_old_name_has_no_replay_no_record_and_no_run_of_the_o
     assert_ne!(again.json()["id"], first.json()["id"]);
     assert_eq!(ask(&new, &plain).await.text, again.text, "a replay of its own");
 }
+
+/// An operator deletes what somebody stored, whose key may be gone; the books stay.
+#[tokio::test]
+async fn what_a_revoked_key_stored_is_deleted_by_its_id_or_by_its_name() {
+    let upstream = Deployment::always(Says::tokens(10)).await;
+    let managed = Managed::new(&format!(
+        "[[backend]]\nname = \"second\"\nbase_url = \"{}\"\n[[backend.model]]\nname = \"s\"\nprice_input = \"1\"\n\
+         price_output = \"1\"\n",
+        upstream.base
+    ));
+    let process = managed.serve();
+    let asked = json!({ "model": "s", "input": "a secret", "max_output_tokens": 30 });
+    let items = json!({ "items": [{ "role": "user", "content": "another secret" }] });
+    let mut kept = Vec::new();
+    for _ in 0..2 {
+        let (id, key) = managed.key(&json!({ "name": "alice" })).await;
+        send(&process, &key, "POST", "responses", &asked).await.good();
+        send(&process, &key, "POST", "conversations", &items).await.good();
+        managed.ask(TOKEN, "DELETE", &format!("/admin/keys/{id}"), None).await.good();
+        kept.push(id);
+    }
+    let forget = async |who: &str| {
+        let deleted = managed.ask(TOKEN, "DELETE", &format!("/admin/stored/{who}"), None).await.good();
+        (deleted["responses"].clone(), deleted["conversations"].clone())
+    };
+    assert_eq!(forget(&kept[0]).await, (json!(1), json!(1)));
+    assert_eq!(forget(&kept[0]).await, (json!(0), json!(0)));
+    let audit = managed.ask(TOKEN, "GET", "/admin/audit?limit=1", None).await.good();
+    assert_eq!(audit["data"][0]["action"], "stored.delete", "{audit}");
+    assert_eq!(forget("alice").await, (json!(1), json!(1)), "of the second key");
+    let unknown = managed.ask(TOKEN, "DELETE", "/admin/stored/key_ffffffffffffffff", None).await;
+    assert_eq!(unknown.status, 404, "{}", unknown.text);
+    let (_, key) = managed.key(&json!({ "name": "alice" })).await;
+    let usage = send(&process, &key, "GET", "usage", &json!({})).await.good();
+    assert_eq!(usage["data"][0]["requests"], 2, "the books stay: {usage}");
+}

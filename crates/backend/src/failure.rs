@@ -1,7 +1,10 @@
 //! What can go wrong with a generation: whose fault it was, and whether trying again can help.
 
 use std::fmt;
+use std::num::NonZeroU32;
 use std::time::Duration;
+
+use stint_types::units::Tokens;
 
 /// Whose fault a failure was.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -91,6 +94,8 @@ pub struct Failure {
     pub upstream_message: Option<String>,
     /// Why the upstream refused, for the log alone.
     pub reason: Option<Box<UpstreamReason>>,
+    /// How much the upstream says that it read, where it answered and its answer is of no use.
+    pub read: Option<NonZeroU32>,
     /// True if nothing reached a model: nothing can have been billed.
     pub unsent: bool,
     /// Whether trying again can help.
@@ -127,6 +132,7 @@ impl Failure {
             message,
             upstream_message: None,
             reason: None,
+            read: None,
             unsent: false,
             retry,
             retry_after: None,
@@ -186,6 +192,13 @@ impl Failure {
         Failure { reason: reason.map(Box::new), ..self }
     }
 
+    /// The same, where the upstream counted so much as read.
+    #[must_use]
+    pub fn with_read(self, read: Option<Tokens>) -> Failure {
+        let counted = read.and_then(|read| NonZeroU32::new(u32::try_from(read.0).unwrap_or(u32::MAX)));
+        Failure { read: counted, ..self }
+    }
+
     /// What the caller may read: the upstream's message if it is the caller's fault, else our own.
     pub fn for_caller(&self) -> &str {
         let told = self.upstream_message.as_deref().filter(|_| self.fault == Fault::Caller);
@@ -238,6 +251,7 @@ impl fmt::Debug for Failure {
             message,
             upstream_message: _,
             reason,
+            read,
             unsent,
             retry,
             retry_after,
@@ -250,6 +264,7 @@ impl fmt::Debug for Failure {
             .field("fault", fault)
             .field("message", message)
             .field("reason", reason)
+            .field("read", read)
             .field("unsent", unsent)
             .field("retry", retry)
             .field("retry_after", retry_after)

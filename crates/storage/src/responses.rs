@@ -6,6 +6,7 @@ use futures_util::future::BoxFuture;
 use futures_util::{FutureExt, TryFutureExt};
 
 use stint_sessions::agent::stored::{ResponseChain, ResponseStore, ResponsesError, StoredResponse};
+use stint_types::tenant::KeyId;
 use stint_types::units::{AccountId, RequestId, Timestamp};
 
 use super::sql::{SqlConnection, SqlDatabase, SqlRow, Statement, sql, to_column};
@@ -93,6 +94,12 @@ impl SqlResponseStore {
         writer.execute(Statement::new(sql).bind(before).bind(most)).await
     }
 
+    async fn delete_some(&self, account: &AccountId, key: Option<KeyId>) -> Result<u64, sqlx::Error> {
+        let mut writer = self.database.writer().await?;
+        let statement = delete_some_of("responses", account, key, writer.dialect().for_update());
+        writer.execute(statement).await
+    }
+
     fn answer<'a, T: 'a>(
         &'a self,
         done: impl Future<Output = Result<T, sqlx::Error>> + Send + 'a,
@@ -138,9 +145,35 @@ impl ResponseStore for SqlResponseStore {
         self.answer(async move { Ok(self.database.writer().await?.execute(delete).await? > 0) })
     }
 
+    fn delete_of<'a>(
+        &'a self,
+        account: &'a AccountId,
+        key: Option<KeyId>,
+    ) -> BoxFuture<'a, Result<u64, ResponsesError>> {
+        self.answer(self.delete_some(account, key))
+    }
+
     fn purge(&self, before: Timestamp, most: u32) -> BoxFuture<'_, Result<u64, ResponsesError>> {
         self.answer(self.delete_before(before, most))
     }
+}
+
+/// Deletes some rows of a table that has accounts, ids and keys: those of that account, of that key or of any. What another
+/// transaction holds is waited for.
+pub(super) fn delete_some_of(
+    table: &'static str,
+    account: &AccountId,
+    key: Option<KeyId>,
+    for_update: &'static str,
+) -> Statement {
+    let of_key = if key.is_some() { " AND key_id = $2" } else { "" };
+    let sql = sql(
+        "DELETE FROM {} WHERE (account, id) IN (SELECT account, id FROM {} WHERE account = $1{} \
+            ORDER BY id LIMIT 64{})",
+        &[&table, &table, &of_key, &for_update],
+    );
+    let statement = Statement::new(sql).bind(account);
+    if key.is_some() { statement.bind(key) } else { statement }
 }
 
 /// Deletes the oldest responses of the new one's account until the account keeps to its limit.

@@ -17,6 +17,9 @@ pub enum StrictJsonError {
     /// There are more values in it than may be.
     #[error("has more than {0} values; send less in one request")]
     TooManyValues(usize),
+    /// There is no room for what is made of it.
+    #[error("finds no room")]
+    NoRoom,
     /// It is not JSON, has a member twice, or is nested deeper than 128 levels.
     #[error("is not valid JSON: {0}")]
     Invalid(#[from] serde_json::Error),
@@ -27,20 +30,68 @@ pub enum StrictJsonError {
 /// # Errors
 /// Where the text is not JSON, has a member twice or too many values, or is nested deeper than 128 levels.
 pub fn read(text: &[u8], values_max: usize) -> Result<Value, StrictJsonError> {
+    read_within(text, values_max, &|_| true)
+}
+
+/// The same, where `take` takes room for so many bytes of what is made of the text, before they are used, or says that there is none.
+///
+/// # Errors
+/// As [`read`], and where there is no room.
+pub fn read_within(
+    text: &[u8],
+    values_max: usize,
+    take: &dyn Fn(usize) -> bool,
+) -> Result<Value, StrictJsonError> {
+    let room = Room { take, due: Cell::new(0), is_full: Cell::new(false) };
     let left = Cell::new(values_max.saturating_add(1));
     let mut reader = serde_json::Deserializer::from_slice(text);
-    let read = StrictVisitor { left: &left }.deserialize(&mut reader);
+    let read = StrictVisitor { left: &left, room: &room }.deserialize(&mut reader);
     let read = read.and_then(|value| reader.end().map(|()| value));
-    read.map_err(|error| match left.get() {
-        0 => StrictJsonError::TooManyValues(values_max),
-        _ => StrictJsonError::Invalid(error),
-    })
+    room.take_due();
+    match read {
+        _ if room.is_full.get() => Err(StrictJsonError::NoRoom),
+        Err(_) if left.get() == 0 => Err(StrictJsonError::TooManyValues(values_max)),
+        read => read.map_err(StrictJsonError::Invalid),
+    }
+}
+
+/// What a value takes that stands in a list, beside its text;
+const ITEM_BYTES: usize = 80;
+/// and how much more one takes that is a member of an object, with its name;
+const MEMBER_BYTES: usize = 96;
+/// and an object that has members.
+const OBJECT_BYTES: usize = 96;
+/// Room is taken for so many bytes at once.
+const TAKEN_AT_ONCE: usize = 64 << 10;
+
+/// Takes room for what is made of a text.
+struct Room<'c> {
+    take: &'c dyn Fn(usize) -> bool,
+    /// What is used and not taken yet.
+    due: Cell<usize>,
+    is_full: Cell<bool>,
+}
+
+impl Room<'_> {
+    fn use_more<E: Error>(&self, bytes: usize) -> Result<(), E> {
+        self.due.set(self.due.get() + bytes);
+        if self.due.get() >= TAKEN_AT_ONCE {
+            self.take_due();
+        }
+        if self.is_full.get() { Err(E::custom("no room")) } else { Ok(()) }
+    }
+
+    fn take_due(&self) {
+        let is_full = self.is_full.get() || !(self.take)(self.due.take());
+        self.is_full.set(is_full);
+    }
 }
 
 /// Reads a value and those in it, as long as there may be more.
 #[derive(Clone, Copy)]
 struct StrictVisitor<'c> {
     left: &'c Cell<usize>,
+    room: &'c Room<'c>,
 }
 
 impl<'de> DeserializeSeed<'de> for StrictVisitor<'_> {
@@ -52,6 +103,7 @@ impl<'de> DeserializeSeed<'de> for StrictVisitor<'_> {
         if left == 0 {
             return Err(D::Error::custom("too many values"));
         }
+        self.room.use_more(ITEM_BYTES)?;
         deserializer.deserialize_any(self)
     }
 }
@@ -88,17 +140,52 @@ impl<'de> Visitor<'de> for StrictVisitor<'_> {
         while let Some(item) = items.next_element_seed(self)? {
             list.push(item);
         }
+        list.shrink_to_fit();
         Ok(Value::Array(list))
     }
     fn visit_map<A: MapAccess<'de>>(self, mut entries: A) -> Result<Value, A::Error> {
-        let mut map = Map::new();
+        let mut members = Vec::new();
         while let Some(key) = entries.next_key::<String>()? {
-            let value = entries.next_value_seed(self)?;
+            self.room.use_more(if members.is_empty() {
+                OBJECT_BYTES + MEMBER_BYTES
+            } else {
+                MEMBER_BYTES
+            })?;
+            members.push((key, entries.next_value_seed(self)?));
+        }
+        // A map that grows has room for four members at least: most are smaller.
+        let mut map = Map::with_capacity(members.len());
+        for (key, value) in members {
             if map.contains_key(&key) {
                 return Err(A::Error::custom(format_args!("the key {key:?} is there twice; send it once")));
             }
             map.insert(key, value);
         }
         Ok(Value::Object(map))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn room_is_taken_while_a_text_is_read_and_where_there_is_none_it_is_not_read_on() {
+        let text = format!("[{}]", vec![r#"{"a":1}"#; 10_000].join(","));
+        let taken = Cell::new(0);
+        let within = |most: usize| {
+            taken.set(0);
+            read_within(text.as_bytes(), VALUES_MAX, &|bytes| {
+                taken.set(taken.get() + bytes);
+                taken.get() <= most
+            })
+        };
+        assert_eq!(within(usize::MAX).unwrap().as_array().map(Vec::len), Some(10_000));
+        // A value and a member's value, an object and a name each.
+        let each = 2 * ITEM_BYTES + MEMBER_BYTES + OBJECT_BYTES;
+        assert_eq!(taken.get(), ITEM_BYTES + 10_000 * each);
+        assert!(matches!(within(1 << 20), Err(StrictJsonError::NoRoom)));
+        assert!(taken.get() <= (1 << 20) + TAKEN_AT_ONCE + each, "{}", taken.get());
+        assert!(matches!(read(text.as_bytes(), 100), Err(StrictJsonError::TooManyValues(100))));
     }
 }

@@ -58,6 +58,13 @@ pub(in crate::app) enum KeysCommand {
         #[command(flatten)]
         output: OutputArgs,
     },
+    /// Delete the responses and conversations that a key has stored, also if it was revoked. The books stay.
+    Forget {
+        /// The key's id; or a path, like acme/alice, for what all keys of that name have stored.
+        who: String,
+        #[command(flatten)]
+        output: OutputArgs,
+    },
     /// Replace the limits or scopes of a key. Each kind that is given replaces all of that kind: --limit removes all previous
     /// limits; without it they stay.
     Limit {

@@ -13,7 +13,7 @@ use hyper::service::Service;
 use hyper_util::service::TowerToHyperService;
 use serde_json::Value;
 
-use crate::app::directory;
+use crate::app::directory::{self, StoredParts};
 use crate::app::local_listener::{LocalListener, LocalListenerError};
 use crate::config::Settings;
 use crate::http;
@@ -127,7 +127,8 @@ impl AdminClient {
             DetailLevel::Statement => directory::stored_statement(database, &keys).await?,
         };
         let nobody = Box::new(|| async { None }.boxed());
-        let admin = directory::admin(settings, access, "/command line", keys, statement, nobody, None);
+        let stored = StoredParts { keys, statement, content: directory::content(database) };
+        let admin = directory::admin(settings, access, "/command line", stored, nobody, None);
         Ok(AdminClient::InProcess(http::admin::admin(&admin), token))
     }
 

@@ -73,6 +73,17 @@ async fn execute(client: &AdminClient, verb: KeysCommand) -> Result<String, Admi
             let path = format!("/admin/keys/{}", key_id(client, &key).await?);
             render(output, &send_json(client, "DELETE", path, None).await?)
         }
+        KeysCommand::Forget { who, output } => {
+            let path = format!("/admin/stored/{}", percent_encode(&who));
+            let deleted = send_json(client, "DELETE", path, None).await?;
+            if output.json {
+                return Ok(deleted.to_string());
+            }
+            Ok(format!(
+                "deleted {} responses and {} conversations",
+                deleted["responses"], deleted["conversations"]
+            ))
+        }
         KeysCommand::Limit { who, account, unlimited, everything, terms, output } => {
             let mut body = terms.to_members();
             if unlimited {

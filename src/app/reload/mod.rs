@@ -29,7 +29,7 @@ use crate::http::admin::ReloadOutcome;
 use crate::oidc::TokenVerifier;
 use stint_types::catalog::Demand;
 use stint_types::metrics::Metrics;
-use stint_types::tenant::{DeclaredTenants, Directory};
+use stint_types::tenant::{DeclarationNumber, DeclaredTenants, Directory};
 use stint_types::units::Timestamp;
 
 use super::alerts::Alerts;
@@ -139,7 +139,10 @@ impl Reloader {
             self.current.store(next.clone());
         };
         next.registry.activate(next.settings.resilience);
-        shared.directory.replace_declared(declared, next.settings.keys_required, switch).await;
+        let gone = shared.directory.replace_declared(declared, next.settings.keys_required, switch).await;
+        if let Some(number) = gone {
+            self.withdraw_later(number, &before.settings);
+        }
         identities.apply(&self.routers, &shared.metrics);
         let directory = shared.directory.snapshot();
         zero_warning_counters(&shared.metrics, &directory.terms());
@@ -152,6 +155,19 @@ impl Reloader {
         let (changed, took) = (changes.join("; "), began.elapsed());
         tracing::info!(changed, ?took, models = %next.model_names(), "reloaded: the configuration is in force");
         changes
+    }
+
+    /// Lets requests that began by the configuration before reserve by it: their bodies may still be on their way, and money may be
+    /// waited for. Then the accounts that are gone may spend nothing any more.
+    fn withdraw_later(&self, number: DeclarationNumber, before: &Settings) {
+        let (tasks, directory) = (&self.shared.request_tasks, self.shared.directory.clone());
+        let (stopping, time) = (tasks.stopping(), before.http.body_total + before.gateway.wait_max);
+        tasks.spawn(async move {
+            tokio::select! {
+                () = stopping => {}
+                () = tokio::time::sleep(time) => directory.withdraw_gone(number).await,
+            }
+        });
     }
 
     /// After a panic nobody knows how much of it is in force.

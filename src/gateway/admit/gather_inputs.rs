@@ -7,7 +7,7 @@ use std::sync::Arc;
 use crate::gateway::RequestRefusal;
 use crate::gateway::request::needs;
 use crate::gateway::state::{GatewayState, Pacing};
-use stint_backend::fleet::AffinityKey;
+use stint_backend::fleet::{AffinityKey, FlowId};
 use stint_decide::estimate;
 use stint_ledger::{LimitStatus, RequestScope};
 use stint_prompt::{prompt_text, token_bound};
@@ -108,6 +108,7 @@ pub(super) fn gather_inputs_with(
         may_try: trials.is_some(),
         trials: trials.and_then(|bounds| state.trials.share(bounds)),
         takers: takers(state, tenant, &needs),
+        flow: FlowId::of(&tenant.account),
     }
 }
 
@@ -173,8 +174,10 @@ fn market(
     let ledger = &state.parts.ledger;
     let paced =
         Pacing::paced_lines(ledger.statement(&tenant.account, &RequestScope::default(), ledger.now()));
-    let conditions =
-        |model: &&Arc<Model>| Some((model.name.clone(), state.parts.fleets.get(&model.name)?.conditions()));
+    let flow = FlowId::of(&tenant.account);
+    let conditions = |model: &&Arc<Model>| {
+        Some((model.name.clone(), state.parts.fleets.get(&model.name)?.conditions_for(flow)))
+    };
     let market = Market {
         shadow_price: state.pacing.price(&tenant.account, &paced, ledger.now()),
         worth_factor: state.pacing.factor(route),

@@ -43,6 +43,8 @@ pub(crate) struct PlanInputs {
     pub(crate) trials: Option<plan::TrialShare>,
     /// The models beyond the route's that would take all of its members, where some are not known here.
     pub(crate) takers: Vec<Arc<str>>,
+    /// Whose calls the models would get.
+    pub(crate) flow: FlowId,
 }
 
 /// The model that the last steps of an episode were served by.

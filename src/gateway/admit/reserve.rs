@@ -170,7 +170,7 @@ pub(super) fn explain(
     if let (true, Some(model)) = (inputs.models.is_empty(), &inputs.wrong_specialty) {
         return RequestRefusal::WrongSpecialty { model: model.clone() };
     }
-    match (&refusal, fleets.filter_map(|fleet| fleet.unavailable_for()).min()) {
+    match (&refusal, fleets.filter_map(|fleet| fleet.unavailable_for_account(inputs.flow)).min()) {
         (plan::PlanRefusal::Unhealthy, Some(retry_after)) => RequestRefusal::CoolingDown { retry_after },
         _ => {
             let only = if let [only] = &*inputs.models { Some(&only.name) } else { None };

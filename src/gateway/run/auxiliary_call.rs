@@ -51,7 +51,7 @@ pub(super) fn price_auxiliary_as(
         return None;
     }
     let prompts = BTreeMap::from([(model.name.clone(), fleet.prompt_tokens(&request))]);
-    let conditions = BTreeMap::from([(model.name.clone(), fleet.conditions())]);
+    let conditions = BTreeMap::from([(model.name.clone(), fleet.conditions_for(context.flow))]);
     // Whether it fits is for the reservation to say, which has room of its own.
     let planned = plan::plan(&plan::PlanRequest {
         demand: &estimate::estimate(&request, &prompts, &context.parts().calibration),

@@ -4,12 +4,12 @@ use std::sync::Arc;
 
 use axum::body::Body;
 use axum::extract::State;
-use axum::http::uri::Authority;
-use axum::http::{HeaderMap, Request, header};
+use axum::http::{HeaderMap, Request};
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
 
 use crate::http::auth;
+use crate::http::called_host::{LOOPBACK, called_host};
 use crate::http::error::{ApiError, codes};
 use crate::oidc::KeyWait;
 use stint_types::tenant::{AdminRole, hash_key};
@@ -17,9 +17,6 @@ use stint_types::units::Timestamp;
 
 use super::access::{Admin, required_role};
 use super::state::AdminState;
-
-/// The names of this machine for itself.
-pub(super) const LOOPBACK: [&str; 3] = ["localhost", "127.0.0.1", "[::1]"];
 
 /// Looks at the host and the token before anything else is looked at.
 pub(super) async fn guard(
@@ -53,7 +50,7 @@ fn check_role(caller: Admin, request: &Request<Body>) -> Result<Admin, ApiError>
 
 /// By what name it is called: that of another site may be one that resolved its own name to this machine's address.
 pub(super) fn check_host(admin: &AdminState, request: &Request<Body>) -> Result<(), ApiError> {
-    if !host(request).is_some_and(|host| is_known(admin, &host)) {
+    if !called_host(request).is_some_and(|host| is_known(admin, &host)) {
         return Err(ApiError::forbidden(
             "the admin API is not called by that host name; add it to hosts in [admin]",
         )
@@ -88,15 +85,6 @@ async fn authorize(admin: &AdminState, headers: &HeaderMap) -> Result<Admin, Api
         }
         (_, None) => Err(auth::invalid_key()),
     }
-}
-
-/// The name that the caller knows us by. A page of another site that resolved its own name to this machine's address
-/// comes with that name.
-pub(super) fn host(request: &Request<Body>) -> Option<String> {
-    let header = request.headers().get(header::HOST).map(|host| host.to_str().unwrap_or_default());
-    let text = header.or_else(|| request.uri().authority().map(Authority::as_str))?;
-    let authority = text.parse::<Authority>().ok().filter(|_| !text.contains('@'))?;
-    Some(authority.host().to_ascii_lowercase())
 }
 
 fn is_known(admin: &AdminState, host: &str) -> bool {

@@ -15,8 +15,11 @@ mod requests;
 mod routes;
 mod show;
 mod state;
+mod stored;
+mod stored_content;
 mod transfer;
 
 pub use page::{PageHistory, PageLink, PageState, open_page};
 pub use routes::{admin, admin_table};
 pub use state::{AdminState, ImportFn, ReloadFn, ReloadOutcome, StatementFn};
+pub use stored_content::StoredContent;

@@ -9,7 +9,7 @@ use axum::routing::{delete, get, patch, post, put};
 use crate::http::router::{ApiRoute, build_router, with_fallbacks, with_layers};
 
 use super::state::AdminState;
-use super::{accounts, audit, episodes, guard, keys, page, reload, requests, transfer};
+use super::{accounts, audit, episodes, guard, keys, page, reload, requests, stored, transfer};
 
 /// The admin API and its page. A caller who may not use it learns nothing of its paths, and sees of the page the login alone.
 pub fn admin(admin: &Arc<AdminState>) -> Router {
@@ -35,6 +35,7 @@ fn admin_routes() -> Vec<ApiRoute<Arc<AdminState>>> {
         ApiRoute::new("GET", "/admin/accounts/{*path}", get(accounts::show)),
         ApiRoute::new("PUT", "/admin/accounts/{*path}", put(accounts::set)),
         ApiRoute::new("DELETE", "/admin/accounts/{*path}", delete(accounts::delete)),
+        ApiRoute::new("DELETE", "/admin/stored/{*who}", delete(stored::delete)),
         ApiRoute::new("GET", "/admin/audit", get(audit::list)),
         ApiRoute::new("GET", "/admin/export", get(transfer::export)),
         ApiRoute::new("POST", "/admin/import", post(transfer::import)),

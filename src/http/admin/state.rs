@@ -16,6 +16,7 @@ use stint_types::tenant::{DeclaredTenants, Directory};
 use stint_types::units::AccountId;
 
 use super::page::PageState;
+use super::stored_content::StoredContent;
 
 /// How an account's limits stand; nothing if no ledger is open.
 pub type StatementFn = Box<dyn Fn(&AccountId) -> Option<Vec<LimitStatus>> + Send + Sync>;
@@ -51,6 +52,8 @@ pub struct AdminState {
     pub catalog: Catalog,
     /// How accounts stand.
     pub statement: StatementFn,
+    /// What callers have stored.
+    pub stored: StoredContent,
     /// Reads what is imported.
     pub read: ImportFn,
     /// Reloads the configuration.

@@ -5,7 +5,7 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use reqwest::Url;
 
 /// Names that no public host has, and what they end in.
-const PRIVATE_ENDINGS: [&str; 10] = [
+const PRIVATE_ENDINGS: [&str; 13] = [
     "localhost",
     "localdomain",
     "local",
@@ -15,6 +15,9 @@ const PRIVATE_ENDINGS: [&str; 10] = [
     "corp",
     "home",
     "lan",
+    "svc",
+    "cluster",
+    "consul",
     "home.arpa",
 ];
 /// Networks of IPv4 that are nobody's in public: the first address, and how many of its bits count (RFC 6890), and where Azure
@@ -121,6 +124,9 @@ mod tests {
                 "metadata.google.internal.",
                 "metadata",
                 "redis",
+                "kubernetes.default.svc",
+                "api.default.svc.cluster",
+                "db.service.consul",
             ],
         );
         check(

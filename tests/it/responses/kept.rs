@@ -16,6 +16,7 @@ use stint_sessions::agent::stored::{
     self, MemoryResponses, ResponseChain, ResponseStore, ResponsesError, StoredResponse,
 };
 use stint_types::catalog::Model;
+use stint_types::tenant::KeyId;
 use stint_types::units::{AccountId, RequestId, Timestamp, Tokens};
 
 use super::{RICH, able, ask, events, plays, world};
@@ -131,6 +132,13 @@ impl ResponseStore for Broken {
         ready(Err(ResponsesError::new("broken"))).boxed()
     }
     fn delete<'a>(&'a self, _: &'a AccountId, _: RequestId) -> BoxFuture<'a, Result<bool, ResponsesError>> {
+        ready(Err(ResponsesError::new("broken"))).boxed()
+    }
+    fn delete_of<'a>(
+        &'a self,
+        _: &'a AccountId,
+        _: Option<KeyId>,
+    ) -> BoxFuture<'a, Result<u64, ResponsesError>> {
         ready(Err(ResponsesError::new("broken"))).boxed()
     }
     fn purge(&self, _: Timestamp, _: u32) -> BoxFuture<'_, Result<u64, ResponsesError>> {

@@ -13,8 +13,8 @@ use crate::{Failure, Fault};
 
 use super::fleet::{FleetState, PermitResult, Waiter};
 use super::queue::PushOutcome;
-use super::target_set::{TargetQuery, TargetSelection, TargetSet};
-use super::{Fleet, Permit, PermitRequest};
+use super::target_set::{TargetSelection, TargetSet};
+use super::{Fleet, FlowId, Permit, PermitRequest};
 
 /// For such a share of the time that a request waits for a place, a trial may keep it waiting.
 const TRIAL_WAIT_SHARE: f64 = 0.25;
@@ -36,9 +36,18 @@ enum AcquireOutcome {
 impl Fleet {
     /// How long until one of its targets may be asked again; nothing if one may be now, or if nobody knows.
     pub fn unavailable_for(&self) -> Option<Duration> {
+        self.unavailable_as(None)
+    }
+
+    /// The same for calls of this account, which may be left without a target that others have.
+    pub fn unavailable_for_account(&self, flow: FlowId) -> Option<Duration> {
+        self.unavailable_as(Some(flow))
+    }
+
+    fn unavailable_as(&self, flow: Option<FlowId>) -> Option<Duration> {
         let absent = self.outage().and_then(|outage| outage.retry_in);
         let mut state = self.lock();
-        let rest = state.targets.unavailable_for(Instant::now()).max(absent)?;
+        let rest = state.targets.unavailable_for(flow, Instant::now()).max(absent)?;
         Some(jittered(rest, state.targets.random_share() / 10.0))
     }
 
@@ -76,7 +85,7 @@ impl Fleet {
     /// not tried yet go first. Nothing if there is none, or there were too many retries lately.
     pub fn acquire_retry(self: &Arc<Self>, want: &PermitRequest, not: &[usize]) -> Option<Permit> {
         let not = [not, &self.absent_targets()].concat();
-        let need = TargetQuery { affinity: want.affinity, calls: want.calls, is_retry: true, excluded: &not };
+        let need = want.query(true, &not);
         let mut state = self.lock();
         match state.targets.acquire(&need, Instant::now()) {
             TargetSelection::Selected { index: place, is_probe: probe } => {
@@ -94,7 +103,7 @@ impl Fleet {
     /// retries lately.
     pub fn acquire_hedge(self: &Arc<Self>, want: &PermitRequest, not: &[usize]) -> Option<Permit> {
         let not = [not, &self.absent_targets()].concat();
-        let need = TargetQuery { affinity: want.affinity, calls: want.calls, is_retry: true, excluded: &not };
+        let need = want.query(true, &not);
         let mut state = self.lock();
         if state.queue.len() > 0 {
             return None;
@@ -118,7 +127,7 @@ impl Fleet {
         }
         let now = Instant::now();
         let mut state = self.lock();
-        let asked = state.targets.retry_delay(now)?;
+        let asked = state.targets.retry_delay(want.flow, now)?;
         let wait = retry.wait(tried, asked, state.targets.random_share())?;
         (now + wait < want.deadline).then_some(wait)
     }
@@ -164,8 +173,7 @@ impl Fleet {
         now: Instant,
     ) -> Option<PermitResult> {
         let absent = self.absent_targets();
-        let need =
-            TargetQuery { affinity: want.affinity, calls: want.calls, is_retry: false, excluded: &absent };
+        let need = want.query(false, &absent);
         match targets.acquire(&need, now) {
             TargetSelection::Selected { index: place, is_probe: probe } => {
                 Some(Ok(Permit::new(self.clone(), place, want, probe)))

@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use tokio::time::Instant;
 
-use super::window::SuccessWindow;
+use super::window::{SuccessCounts, SuccessWindow};
 
 /// When a target is left alone.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -231,13 +231,42 @@ impl Breaker {
         }
     }
 
+    /// So many failures in a row came before the next one.
+    pub(super) fn set_failures(&mut self, failures: u32) {
+        self.failures = failures;
+    }
+
+    /// A call failed that is not counted among those in a row.
+    pub(super) fn record_uncounted_failure(&mut self, now: Instant) {
+        self.window.add(now, false);
+    }
+
+    /// Opens it where too few of these calls succeeded.
+    pub(super) fn trip_by_rate(&mut self, seen: SuccessCounts, ended: CompletedCall) -> Option<TripCause> {
+        let is_closed = matches!(self.state, BreakerState::Closed);
+        (is_closed && self.has_too_few_successes(seen)).then(|| self.open(TripCause::Rate, ended))
+    }
+
+    /// The calls that ended in the last ten seconds.
+    pub(super) fn counts(&self, now: Instant) -> SuccessCounts {
+        self.window.counts(now)
+    }
+
+    /// True if nothing speaks against calls: it is closed, and none failed lately.
+    pub(super) fn is_blameless(&self, now: Instant) -> bool {
+        let is_parked = self.parked_until.is_some_and(|until| until > now);
+        matches!(self.state, BreakerState::Closed) && !is_parked && self.counts(now).bad() == 0
+    }
+
     fn trip_cause(&self, now: Instant) -> Option<TripCause> {
         if self.failures >= self.settings.failures_max {
             return Some(TripCause::Failures);
         }
-        let seen = self.window.counts(now);
-        let enough = seen.total() >= self.settings.requests_min;
-        (enough && seen.share_good() < self.settings.success_min).then_some(TripCause::Rate)
+        self.has_too_few_successes(self.window.counts(now)).then_some(TripCause::Rate)
+    }
+
+    fn has_too_few_successes(&self, seen: SuccessCounts) -> bool {
+        seen.total() >= self.settings.requests_min && seen.share_good() < self.settings.success_min
     }
 
     fn open(&mut self, cause: TripCause, ended: CompletedCall) -> TripCause {

@@ -22,7 +22,7 @@ use super::backlog::{Backlog, BacklogWait, PlannedCalls, PlannedWork};
 use super::load::ReportedLoad;
 use super::queue::AdmissionQueue;
 use super::target_set::{TargetSet, TargetStatus};
-use super::{ConcurrencySettings, Permit, PermitRequest, Settings, Target};
+use super::{ConcurrencySettings, FlowId, Permit, PermitRequest, Settings, Target};
 
 /// The targets of one model.
 #[derive(Debug)]
@@ -205,9 +205,18 @@ impl Fleet {
 
     /// How fast the best of its targets is now, its queues included.
     pub fn conditions(&self) -> ModelConditions {
+        self.conditions_as(None)
+    }
+
+    /// The same for calls of this account, which may be left without a target that others have.
+    pub fn conditions_for(&self, flow: FlowId) -> ModelConditions {
+        self.conditions_as(Some(flow))
+    }
+
+    fn conditions_as(&self, flow: Option<FlowId>) -> ModelConditions {
         let now = Instant::now();
         let state = self.lock();
-        let soonest = state.targets.soonest(now);
+        let soonest = state.targets.soonest(flow, now);
         let waiting = state.queue.calls();
         let line = if waiting == 0 { 0.0 } else { state.targets.queue_wait(waiting, now) };
         drop(state);

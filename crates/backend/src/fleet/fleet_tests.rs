@@ -178,6 +178,26 @@ async fn once_every_target_is_left_alone_nobody_waits_and_those_who_do_are_told(
     assert_eq!(trips.get(), 1);
 }
 
+// UP-13
+#[tokio::test(start_paused = true)]
+async fn one_account_whose_calls_fail_does_without_the_target_and_others_have_it() {
+    let failure = || ScriptedReply::new().refuses(Failure::new(Fault::Backend, "no"));
+    let replies = (0..5).map(|_| failure()).chain([ScriptedReply::new().answers("a")]).chain([failure()]);
+    let fleet = fleet(&[Arc::new(ScriptedBackend::in_turn(replies.collect()))], Settings::default());
+    let of = |account| PermitRequest { flow: FlowId(account), ..want(Priority::Interactive, 60) };
+    for _ in 0..5 {
+        assert!(!call(&fleet.acquire(of(1)).await.unwrap()).await);
+    }
+    refused(&fleet, of(1)).await;
+    assert!(!fleet.conditions().healthy && !fleet.conditions_for(FlowId(1)).healthy);
+    assert!(fleet.conditions_for(FlowId(2)).healthy);
+    assert!(call(&fleet.acquire(of(2)).await.unwrap()).await);
+    refused(&fleet, of(1)).await;
+    assert!(fleet.conditions().healthy, "it answers others");
+    assert_eq!((fleet.unavailable_for(), fleet.unavailable_for_account(FlowId(2))), (None, None));
+    assert!(fleet.unavailable_for_account(FlowId(1)).is_some());
+}
+
 #[tokio::test(start_paused = true)]
 async fn a_probe_whose_caller_leaves_lets_the_next_one_find_out() {
     let plays = (0..5).map(|_| ScriptedReply::new().refuses(Failure::new(Fault::Backend, "no")));

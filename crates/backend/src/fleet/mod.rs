@@ -32,6 +32,7 @@ mod recent_waits;
 mod retry;
 mod settings;
 mod target;
+mod target_breaker;
 mod target_set;
 mod trial;
 mod waits;

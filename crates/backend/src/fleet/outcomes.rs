@@ -10,6 +10,8 @@ use stint_types::units::Tokens;
 
 use super::breaker::CallFailureKind;
 use super::permit::ProbeToken;
+use super::target::FlowId;
+use super::target_breaker::Trip;
 use super::target_set::CallFailure;
 use super::waits::FirstTokenWait;
 use super::{Fleet, TripCause};
@@ -46,8 +48,8 @@ impl Fleet {
 
     /// A call came to a good end.
     pub(super) fn record_success(self: &Arc<Self>, place: usize, probe: &ProbeToken) {
-        let probe = probe.take();
-        self.update(|targets, now| targets.record_success(place, probe, now));
+        let (flow, probe) = (probe.flow(), probe.take());
+        self.update(|targets, now| targets.record_success(place, flow, probe, now));
     }
 
     /// A call failed through no fault of its caller.
@@ -65,33 +67,40 @@ impl Fleet {
             // It reports itself when it is full: that is normal, and no failure.
             return self.record_success(place, probe);
         }
-        let probe = probe.take();
+        let (flow, probe) = (probe.flow(), probe.take());
         if self.backend(place).outage().is_some() {
             // It says itself that it is not there, and when it is back. So it shows nothing more.
             return self.update(|targets, now| {
                 if probe {
-                    targets.abandon_probe(place, now);
+                    targets.abandon_probe(place, flow, now);
                 }
             });
         }
-        if let Some(cause) = self.update(|targets, now| targets.record_failure(place, probe, fall, now)) {
-            self.report_trip(place, cause, failure);
+        if let Some(trip) = self.update(|targets, now| targets.record_failure(place, flow, probe, fall, now))
+        {
+            self.report_trip(place, trip, failure);
         }
     }
 
     /// A request leaves its places.
-    pub(super) fn release(self: &Arc<Self>, place: usize, calls: u32, held: Duration, probing: bool) {
+    pub(super) fn release(self: &Arc<Self>, place: usize, calls: u32, held: Duration, probe: &ProbeToken) {
+        let (flow, probing) = (probe.flow(), probe.take());
         self.update(|targets, now| {
             if probing {
-                targets.abandon_probe(place, now);
+                targets.abandon_probe(place, flow, now);
             }
             targets.release(place, calls, held);
         });
     }
 
-    fn report_trip(&self, place: usize, cause: TripCause, failure: &Failure) {
-        let (model, target) = (&*self.model, &**self.name(place));
+    fn report_trip(&self, place: usize, trip: Trip, failure: &Failure) {
+        let (model, target, cause) = (&*self.model, &**self.name(place), trip.cause);
         self.metrics.backends.trips.with_label_values(&[model, target, cause.as_str()]).inc();
+        if !trip.is_for_all {
+            let cause = cause.as_str();
+            tracing::warn!(model, target, cause, %failure, "one account's calls fail: that account does without it for a while");
+            return;
+        }
         match cause {
             TripCause::Credential => tracing::error!(
                 model,

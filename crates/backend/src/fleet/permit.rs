@@ -9,7 +9,7 @@ use tokio::time::Instant;
 use crate::Backend;
 
 use super::monitor::MonitoredBackend;
-use super::{Fleet, PermitRequest};
+use super::{Fleet, FlowId, PermitRequest};
 
 /// Places on one target for all calls of a request. Dropping it gives them back.
 #[must_use = "a permit that is not used is given back where it is dropped"]
@@ -22,20 +22,29 @@ pub struct Permit {
     acquired_at: Instant,
 }
 
-/// True while a permit's calls must find out whether the target works again. The first call that shows it takes this, once.
+/// Whose calls a permit's are, and true while they must find out whether the target works again. The first call that shows it
+/// takes this, once.
 #[derive(Debug)]
-pub(super) struct ProbeToken(AtomicBool);
+pub(super) struct ProbeToken {
+    is_probing: AtomicBool,
+    flow: FlowId,
+}
 
 impl ProbeToken {
     /// True the first time, if there was something to find out.
     pub(super) fn take(&self) -> bool {
-        self.0.swap(false, Ordering::Relaxed)
+        self.is_probing.swap(false, Ordering::Relaxed)
+    }
+
+    /// The account that calls.
+    pub(super) fn flow(&self) -> FlowId {
+        self.flow
     }
 }
 
 impl Permit {
     pub(super) fn new(fleet: Arc<Fleet>, place: usize, want: &PermitRequest, probe: bool) -> Permit {
-        let probe = Arc::new(ProbeToken(AtomicBool::new(probe)));
+        let probe = Arc::new(ProbeToken { is_probing: AtomicBool::new(probe), flow: want.flow });
         let (calls, conversation) = (want.calls, want.affinity.hash());
         Permit { fleet, target_index: place, calls, conversation, probe, acquired_at: Instant::now() }
     }
@@ -63,7 +72,7 @@ impl Permit {
 
 impl Drop for Permit {
     fn drop(&mut self) {
-        self.fleet.release(self.target_index, self.calls, self.acquired_at.elapsed(), self.probe.take());
+        self.fleet.release(self.target_index, self.calls, self.acquired_at.elapsed(), &self.probe);
     }
 }
 

@@ -8,8 +8,7 @@ use tokio::time::Instant;
 use stint_types::chat::SigningDomain;
 use stint_types::units::SeededRng;
 
-use super::Settings;
-use super::breaker::{Breaker, BreakerAdmission, CallFailureKind, CompletedCall, TripCause};
+use super::breaker::{BreakerAdmission, CallFailureKind, CompletedCall};
 use super::choice::{AffinityKey, TargetCandidate, choose_target, name_hash};
 use super::latency::Latency;
 use super::limit::ConcurrencyLimit;
@@ -17,6 +16,9 @@ use super::load::ReportedLoad;
 use super::prompt_cache::PromptCacheEstimate;
 use super::recent_waits::RecentWaits;
 use super::retry::RetryBudget;
+use super::target::FlowId;
+use super::target_breaker::{TargetBreaker, Trip};
+use super::{PermitRequest, Settings};
 
 /// How much the newest measurement of a place's use weighs.
 const WEIGHT: f64 = 0.2;
@@ -30,12 +32,21 @@ pub(super) const STALE_AFTER: u32 = 3;
 pub(super) struct TargetQuery<'n> {
     /// How its conversation begins.
     pub(super) affinity: AffinityKey,
+    /// The account that it belongs to.
+    pub(super) flow: FlowId,
     /// How many calls it makes at once.
     pub(super) calls: u32,
     /// True if it was tried before: the target's budget of retries pays for it.
     pub(super) is_retry: bool,
     /// Where it is not to go.
     pub(super) excluded: &'n [usize],
+}
+
+impl PermitRequest {
+    /// What it asks of the targets, where it is not to go to those.
+    pub(super) fn query<'n>(&self, is_retry: bool, excluded: &'n [usize]) -> TargetQuery<'n> {
+        TargetQuery { affinity: self.affinity, flow: self.flow, calls: self.calls, is_retry, excluded }
+    }
 }
 
 /// Where a request goes.
@@ -93,7 +104,7 @@ pub(super) struct TargetSet {
 pub(super) struct TargetState {
     name_hash: u64,
     origin: Option<SigningDomain>,
-    breaker: Breaker,
+    breaker: TargetBreaker,
     retry_budget: RetryBudget,
     pub(super) latency: Latency,
     pub(super) recent_waits: RecentWaits,
@@ -115,7 +126,7 @@ impl TargetSet {
         let member = |(name, origin)| TargetState {
             name_hash: name_hash(name),
             origin,
-            breaker: Breaker::new(settings.breaker, now),
+            breaker: TargetBreaker::new(settings.breaker, now),
             retry_budget: RetryBudget::new(&settings.retry, now),
             latency: Latency::default(),
             recent_waits: RecentWaits::default(),
@@ -152,8 +163,7 @@ impl TargetSet {
             .iter_mut()
             .filter_map(|member| member.limit.as_mut())
             .for_each(|limit| limit.expire_trial(now));
-        let admits: Vec<BreakerAdmission> =
-            self.targets.iter().map(|member| member.breaker.admission(now)).collect();
+        let admits = self.admissions(Some(need.flow), now);
         let of = |wanted| (0..admits.len()).filter(|place| admits[*place] == wanted).collect::<Vec<_>>();
         let allowed = |places: Vec<usize>| {
             places.into_iter().filter(|place| !need.excluded.contains(place)).collect::<Vec<_>>()
@@ -182,7 +192,8 @@ impl TargetSet {
     /// Finds a target for a second attempt in parallel to a running one, and takes its places: only one that works, not one
     /// that is to be found out about. Its budget of retries pays.
     pub(super) fn acquire_hedge(&mut self, need: &TargetQuery, now: Instant) -> Option<usize> {
-        let works = |place: &usize| self.targets[*place].breaker.admission(now) == BreakerAdmission::All;
+        let admits = self.admissions(Some(need.flow), now);
+        let works = |place: &usize| admits[*place] == BreakerAdmission::All;
         let places: Vec<usize> = (0..self.targets.len()).filter(works).collect();
         let others: Vec<usize> = places.into_iter().filter(|place| !need.excluded.contains(place)).collect();
         let place = self.select(&others, need, now)?;
@@ -226,9 +237,14 @@ impl TargetSet {
             member.retry_budget.deposit(now, need.calls);
         }
         if probe {
-            member.breaker.start_probe();
+            member.breaker.start_probe(need.flow);
         }
         TargetSelection::Selected { index: place, is_probe: probe }
+    }
+
+    /// Whether each target may be asked for this account; where none is named, how it stands.
+    fn admissions(&self, flow: Option<FlowId>, now: Instant) -> Vec<BreakerAdmission> {
+        self.targets.iter().map(|member| member.breaker.admission(flow, now)).collect()
     }
 
     /// How long until one of the targets may be asked again.
@@ -242,28 +258,25 @@ impl TargetSet {
 
     /// How long until the first of those that are left alone may be asked.
     pub(super) fn shortest_rest(&self, now: Instant) -> Duration {
-        let admits: Vec<BreakerAdmission> =
-            self.targets.iter().map(|member| member.breaker.admission(now)).collect();
-        self.shortest_wait(&admits)
+        self.shortest_wait(&self.admissions(None, now))
     }
 
-    /// How long until some target may be asked; nothing if one may be now.
-    pub(super) fn unavailable_for(&self, now: Instant) -> Option<Duration> {
-        let admits: Vec<BreakerAdmission> =
-            self.targets.iter().map(|member| member.breaker.admission(now)).collect();
+    /// How long until some target may be asked for this account, or at all; nothing if one may be now.
+    pub(super) fn unavailable_for(&self, flow: Option<FlowId>, now: Instant) -> Option<Duration> {
+        let admits = self.admissions(flow, now);
         let all_rest = admits.iter().all(|admits| matches!(admits, BreakerAdmission::Blocked(_)));
         all_rest.then(|| self.shortest_wait(&admits))
     }
 
     /// How long until some target may be called according to its own `Retry-After`; `None` if all failed too often.
-    pub(super) fn retry_delay(&self, now: Instant) -> Option<Duration> {
-        self.targets.iter().filter_map(|member| member.breaker.retry_delay(now)).min()
+    pub(super) fn retry_delay(&self, flow: FlowId, now: Instant) -> Option<Duration> {
+        self.targets.iter().filter_map(|member| member.breaker.retry_delay(flow, now)).min()
     }
 
-    /// A call came to a good end.
-    pub(super) fn record_success(&mut self, place: usize, probe: bool, now: Instant) {
+    /// A call of this account came to a good end.
+    pub(super) fn record_success(&mut self, place: usize, flow: FlowId, probe: bool, now: Instant) {
         let ended = CompletedCall { now, is_probe: probe, retry_after: None, jitter: 0.0 };
-        self.targets[place].breaker.record_success(ended);
+        self.targets[place].breaker.record_success(flow, ended);
     }
 
     /// A call did not hold its limit: others go first for a while.
@@ -271,14 +284,15 @@ impl TargetSet {
         self.targets[place].distrusted_until = Some(now + DISTRUST_TIME);
     }
 
-    /// A call failed through no fault of its caller. Says why, where its target is left alone from now on.
+    /// A call of this account failed through no fault of its caller. Says why, where its target is left alone from now on.
     pub(super) fn record_failure(
         &mut self,
         place: usize,
+        flow: FlowId,
         probe: bool,
         fall: CallFailure,
         now: Instant,
-    ) -> Option<TripCause> {
+    ) -> Option<Trip> {
         let jitter = self.dice.next_f64();
         let member = &mut self.targets[place];
         let ended = CompletedCall { now, is_probe: probe, retry_after: fall.retry_after, jitter };
@@ -286,16 +300,16 @@ impl TargetSet {
             limit.record_refusal(member.in_flight, now);
             // One that serves others works: it gets fewer calls, not none.
             if !probe && member.breaker.has_succeeded_lately(now) {
-                member.breaker.park(ended);
+                member.breaker.park(flow, ended);
                 return None;
             }
         }
-        member.breaker.record_failure(fall.kind, ended)
+        member.breaker.record_failure(flow, fall.kind, ended)
     }
 
     /// The probe found out nothing.
-    pub(super) fn abandon_probe(&mut self, place: usize, now: Instant) {
-        self.targets[place].breaker.abandon_probe(now);
+    pub(super) fn abandon_probe(&mut self, place: usize, flow: FlowId, now: Instant) {
+        self.targets[place].breaker.abandon_probe(flow, now);
     }
 
     /// Places that were held for so long are free again.
@@ -316,19 +330,20 @@ impl TargetSet {
         let open = self
             .targets
             .iter()
-            .filter(|member| !matches!(member.breaker.admission(now), BreakerAdmission::Blocked(_)));
+            .filter(|member| !matches!(member.breaker.admission(None, now), BreakerAdmission::Blocked(_)));
         let places: u32 =
             open.filter_map(|member| member.limit.as_ref()).map(ConcurrencyLimit::permits).sum();
         f64::from(calls) * self.hold_seconds.unwrap_or_default() / f64::from(places.max(1))
     }
 
-    /// The target where a request would begin soonest, and how many seconds an engine's own queue takes there. Nothing
-    /// where all rest.
-    pub(super) fn soonest(&self, now: Instant) -> Option<(usize, f64)> {
+    /// The target where a request of this account would begin soonest, and how many seconds an engine's own queue takes there.
+    /// Nothing where all rest.
+    pub(super) fn soonest(&self, flow: Option<FlowId>, now: Instant) -> Option<(usize, f64)> {
         let fresh = self.settings.load_every * STALE_AFTER;
         let open = self.targets.iter().enumerate();
-        let open =
-            open.filter(|(_, member)| !matches!(member.breaker.admission(now), BreakerAdmission::Blocked(_)));
+        let open = open.filter(|(_, member)| {
+            !matches!(member.breaker.admission(flow, now), BreakerAdmission::Blocked(_))
+        });
         let soonest = open.min_by(|(_, a), (_, b)| a.expected(fresh, now).total_cmp(&b.expected(fresh, now)));
         soonest.map(|(place, member)| {
             let load = member.fresh_load(fresh, now);
@@ -339,9 +354,9 @@ impl TargetSet {
 
     /// Every target, as it stands. One whose rest is over may be asked: nobody knows that it still fails.
     pub(super) fn status(&self, now: Instant) -> Vec<TargetStatus> {
-        let is_healthy = |member: &TargetState| member.breaker.admission(now) == BreakerAdmission::All;
+        let is_healthy = |member: &TargetState| member.breaker.admission(None, now) == BreakerAdmission::All;
         let has_healthy = self.targets.iter().any(is_healthy);
-        let may_be_asked = |member: &TargetState| match member.breaker.admission(now) {
+        let may_be_asked = |member: &TargetState| match member.breaker.admission(None, now) {
             BreakerAdmission::All | BreakerAdmission::Probe => true,
             BreakerAdmission::LastResort => !has_healthy,
             BreakerAdmission::Blocked(_) => false,

@@ -1,5 +1,5 @@
 use crate::fleet::waits::FirstTokenWait;
-use crate::fleet::{BreakerSettings, ConcurrencySettings};
+use crate::fleet::{BreakerSettings, ConcurrencySettings, TripCause};
 use stint_types::chat::{Message, Request, Role};
 use stint_types::units::Tokens;
 
@@ -14,8 +14,10 @@ fn conversation(number: usize) -> AffinityKey {
     AffinityKey::of(&Request::new("m", vec![Message::text(Role::User, format!("question {number}"))]))
 }
 
+const ACCOUNT: FlowId = FlowId(1);
+
 fn need(number: usize) -> TargetQuery<'static> {
-    TargetQuery { affinity: conversation(number), calls: 1, is_retry: false, excluded: &[] }
+    TargetQuery { affinity: conversation(number), flow: ACCOUNT, calls: 1, is_retry: false, excluded: &[] }
 }
 
 const FAILED: CallFailure =
@@ -46,9 +48,9 @@ impl Yard {
             return None;
         };
         if works {
-            self.roster.record_success(place, probe, self.now);
+            self.roster.record_success(place, ACCOUNT, probe, self.now);
         } else {
-            self.roster.record_failure(place, probe, FAILED, self.now);
+            self.roster.record_failure(place, ACCOUNT, probe, FAILED, self.now);
         }
         self.roster.release(place, 1, Duration::from_millis(10));
         Some(place)
@@ -91,15 +93,15 @@ fn one_probe_goes_alone_and_others_go_elsewhere_meanwhile() {
 #[test]
 fn where_all_rest_the_smallest_wait_is_told() {
     let mut yard = Yard::new(2);
-    assert_eq!(yard.roster.unavailable_for(yard.now), None);
+    assert_eq!(yard.roster.unavailable_for(None, yard.now), None);
     for (place, seconds) in [(0, 30), (1, 12)] {
         let fall = CallFailure { retry_after: Some(Duration::from_secs(seconds)), ..FAILED };
-        yard.roster.record_failure(place, false, fall, yard.now);
+        yard.roster.record_failure(place, ACCOUNT, false, fall, yard.now);
     }
     yard.passes(2.0);
     assert_eq!(yard.finds(&need(1)), TargetSelection::Unavailable(Duration::from_secs(10)));
-    assert_eq!(yard.roster.unavailable_for(yard.now), Some(Duration::from_secs(10)));
-    assert_eq!(yard.roster.soonest(yard.now), None);
+    assert_eq!(yard.roster.unavailable_for(None, yard.now), Some(Duration::from_secs(10)));
+    assert_eq!(yard.roster.soonest(None, yard.now), None);
 }
 
 // UP-14, UP-15
@@ -109,9 +111,9 @@ fn a_rate_takes_a_target_away_but_never_the_last_one() {
     let half = |yard: &mut Yard, place: usize| {
         for turn in 0..20 {
             if turn % 2 == 0 {
-                yard.roster.record_success(place, false, yard.now);
+                yard.roster.record_success(place, ACCOUNT, false, yard.now);
             } else {
-                yard.roster.record_failure(place, false, FAILED, yard.now);
+                yard.roster.record_failure(place, ACCOUNT, false, FAILED, yard.now);
             }
         }
     };
@@ -180,7 +182,7 @@ fn what_an_engine_says_of_its_queue_counts_while_it_is_fresh() {
     }
     yard.roster.record_load(home, ReportedLoad { waiting: 40, running: 10 }, yard.now);
     assert_eq!(yard.call(1, true), Some(1 - home), "others keep it busy");
-    assert_eq!(yard.roster.soonest(yard.now).map(|(place, _)| place), Some(1 - home));
+    assert_eq!(yard.roster.soonest(None, yard.now).map(|(place, _)| place), Some(1 - home));
     yard.passes(7.0);
     assert_eq!(yard.call(1, true), Some(home), "nobody knows any more");
 }
@@ -189,7 +191,10 @@ fn what_an_engine_says_of_its_queue_counts_while_it_is_fresh() {
 fn a_refused_credential_is_left_alone_for_long() {
     let mut yard = Yard::new(1);
     let fall = CallFailure { kind: CallFailureKind::Credential, ..FAILED };
-    assert_eq!(yard.roster.record_failure(0, false, fall, yard.now), Some(TripCause::Credential));
+    assert_eq!(
+        yard.roster.record_failure(0, ACCOUNT, false, fall, yard.now),
+        Some(Trip { cause: TripCause::Credential, is_for_all: true })
+    );
     let rest = BreakerSettings::default().credential_rest;
     assert_eq!(yard.finds(&need(1)), TargetSelection::Unavailable(rest));
     assert!(!yard.roster.status(yard.now)[0].is_available);
@@ -207,7 +212,7 @@ fn a_target_whose_rest_is_over_may_be_asked_though_nobody_has_yet() {
     assert!(is_available(&yard), "its rest is over");
     assert!(matches!(yard.finds(&need(1)), TargetSelection::Selected { is_probe: true, .. }));
     assert!(!is_available(&yard), "nobody else asks it until the probe is back");
-    yard.roster.record_failure(0, true, FAILED, yard.now);
+    yard.roster.record_failure(0, ACCOUNT, true, FAILED, yard.now);
     assert!(!is_available(&yard), "it still fails");
 }
 
@@ -216,15 +221,15 @@ fn a_target_that_answers_now_and_then_may_be_asked_where_it_is_the_only_one() {
     let check = |targets: usize, expected: bool| {
         let mut yard = Yard::new(targets);
         for number in 0..20 {
-            yard.roster.record_success(0, false, yard.now);
+            yard.roster.record_success(0, ACCOUNT, false, yard.now);
             if number % 2 == 0 {
-                yard.roster.record_failure(0, false, FAILED, yard.now);
+                yard.roster.record_failure(0, ACCOUNT, false, FAILED, yard.now);
             }
         }
         for _ in 0..4 {
-            yard.roster.record_failure(0, false, FAILED, yard.now);
+            yard.roster.record_failure(0, ACCOUNT, false, FAILED, yard.now);
         }
-        assert!(yard.roster.targets[0].breaker.cause() == Some(TripCause::Rate));
+        assert!(yard.roster.targets[0].breaker.cause(yard.now) == Some(TripCause::Rate));
         assert_eq!(yard.roster.status(yard.now)[0].is_available, expected, "of {targets}");
     };
     check(1, true);
@@ -245,7 +250,7 @@ fn a_second_attempt_goes_only_to_another_target_that_works_and_it_pays_as_for_a_
     assert_eq!(beside(&mut yard, &[0]), None, "there were enough");
     yard.passes(1.0);
     for _ in 0..5 {
-        yard.roster.record_failure(1, false, FAILED, yard.now);
+        yard.roster.record_failure(1, ACCOUNT, false, FAILED, yard.now);
     }
     assert_eq!(beside(&mut yard, &[0]), None, "it is left alone");
     yard.passes(60.0);
@@ -279,10 +284,10 @@ fn one_that_refuses_some_for_lack_of_room_and_serves_others_gets_fewer_calls_and
     let busy = CallFailure { is_overload: true, ..FAILED };
     yard.call(0, true);
     for _ in 0..50 {
-        assert_eq!(yard.roster.record_failure(0, false, busy, yard.now), None);
+        assert_eq!(yard.roster.record_failure(0, ACCOUNT, false, busy, yard.now), None);
     }
-    assert_eq!(yard.roster.unavailable_for(yard.now), None);
+    assert_eq!(yard.roster.unavailable_for(None, yard.now), None);
     yard.passes(3.0);
-    let tripped = (0..10).find_map(|_| yard.roster.record_failure(0, false, busy, yard.now));
+    let tripped = (0..10).find_map(|_| yard.roster.record_failure(0, ACCOUNT, false, busy, yard.now));
     assert!(tripped.is_some(), "it serves nobody any more");
 }

@@ -63,6 +63,18 @@ impl SuccessCounts {
         self.good.saturating_add(self.bad)
     }
 
+    pub(super) fn bad(self) -> u32 {
+        self.bad
+    }
+
+    /// Those that are not among these.
+    pub(super) fn without(self, others: SuccessCounts) -> SuccessCounts {
+        SuccessCounts {
+            good: self.good.saturating_sub(others.good),
+            bad: self.bad.saturating_sub(others.bad),
+        }
+    }
+
     /// 1 if no call has ended.
     pub(super) fn share_good(self) -> f64 {
         if self.total() == 0 { 1.0 } else { f64::from(self.good) / f64::from(self.total()) }

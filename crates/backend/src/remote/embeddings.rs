@@ -18,6 +18,23 @@ struct EmbeddingAnswer {
     data: Vec<EmbeddedText>,
     #[serde(default)]
     usage: Value,
+    #[serde(default)]
+    error: Value,
+}
+
+/// What stands beside the vectors.
+#[derive(Debug, Default, Deserialize)]
+struct AnswerMembers {
+    #[serde(default)]
+    usage: Value,
+    #[serde(default)]
+    error: Value,
+}
+
+impl AnswerMembers {
+    fn read(&self) -> Option<Tokens> {
+        ["prompt_tokens", "total_tokens"].iter().find_map(|name| self.usage.get(name)?.as_u64()).map(Tokens)
+    }
 }
 
 /// The vectors of so many texts, in the order of their texts. A large answer is read beside the runtime.
@@ -30,12 +47,38 @@ pub(super) async fn read(answer: Vec<u8>, wanted: usize) -> Result<EmbeddingResu
 }
 
 fn parse(answer: &[u8], wanted: usize) -> Result<EmbeddingResult, Failure> {
-    let other = "other than one vector for each text";
-    let answer: EmbeddingAnswer = serde_json::from_slice(answer)
-        .map_err(|error| broken(if error.is_data() { other } else { "no JSON" }))?;
-    let mut data = answer.data;
+    match answer.trim_ascii_start() {
+        [] => return Err(broken("nothing").unsent()),
+        [b'<', ..] => return Err(broken("a page of HTML").unsent()),
+        _ => {}
+    }
+    match serde_json::from_slice::<EmbeddingAnswer>(answer) {
+        Ok(EmbeddingAnswer { data, usage, error }) => ordered(data, wanted, &AnswerMembers { usage, error }),
+        Err(error) if error.is_data() => {
+            let members = serde_json::from_slice::<AnswerMembers>(answer).unwrap_or_default();
+            ordered(Vec::new(), wanted.max(1), &members)
+        }
+        Err(_) => Err(broken("no JSON")),
+    }
+}
+
+/// The vectors in the order of their texts. A failure has what the upstream counted; an error instead of vectors says that no model
+/// was asked.
+fn ordered(
+    data: Vec<EmbeddedText>,
+    wanted: usize,
+    others: &AnswerMembers,
+) -> Result<EmbeddingResult, Failure> {
+    if data.is_empty() && wanted > 0 && !others.error.is_null() && others.read().is_none() {
+        return Err(broken("an error").unsent());
+    }
+    let checked = checked(data, wanted).map_err(|failure| failure.with_read(others.read()))?;
+    Ok(EmbeddingResult { data: checked, prompt: others.read() })
+}
+
+fn checked(mut data: Vec<EmbeddedText>, wanted: usize) -> Result<Vec<EmbeddedText>, Failure> {
     if data.len() != wanted {
-        return Err(broken(other));
+        return Err(broken("other than one vector for each text"));
     }
     let mut lengths = data.iter().map(|item| item.embedding.length());
     let first = lengths.next().unwrap_or_default();
@@ -45,8 +88,7 @@ fn parse(answer: &[u8], wanted: usize) -> Result<EmbeddingResult, Failure> {
     put_in_order(&mut data)
         .then_some(())
         .ok_or_else(|| broken("vectors of which it is not known whose they are"))?;
-    let told = ["prompt_tokens", "total_tokens"].iter().find_map(|name| answer.usage.get(name)?.as_u64());
-    Ok(EmbeddingResult { data, prompt: told.map(Tokens) })
+    Ok(data)
 }
 
 fn broken(what: &str) -> Failure {
@@ -108,6 +150,25 @@ mod tests {
         ] {
             let failure = parse(answer.as_bytes(), 1).unwrap_err();
             assert!(failure.to_string().contains(expected), "{answer}: {failure}");
+        }
+    }
+
+    #[test]
+    fn a_failure_has_what_was_counted_and_an_answer_that_is_none_was_not_sent() {
+        let counted = r#"{"data": [{"index": 0, "embedding": [0.5]}], "usage": {"prompt_tokens": 4}}"#;
+        for (answer, read, unsent) in [
+            (counted, Some(4), false),
+            (r#"{"data": "none", "usage": {"total_tokens": 5}}"#, Some(5), false),
+            (r#"{"error": {"message": "x"}, "usage": {"prompt_tokens": 6}}"#, Some(6), false),
+            (r#"{"error": {"message": "x"}}"#, None, true),
+            ("<html>gateway</html>", None, true),
+            ("", None, true),
+            ("{}", None, false),
+            (r#"{"data": [{"#, None, false),
+        ] {
+            let failure = parse(answer.as_bytes(), 2).unwrap_err();
+            let found = failure.read.map(|read| read.get());
+            assert_eq!((found, failure.unsent), (read, unsent), "{answer}");
         }
     }
 

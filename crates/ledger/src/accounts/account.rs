@@ -1,6 +1,7 @@
 //! One account: its limits, its windows, and those of the facets that limits ask for.
 
 use std::collections::HashMap;
+use std::time::Duration;
 
 use crate::quota::QuotaWindow;
 use crate::rows::{AccountSpend, Amounts, RequestScope, ResolutionKind};
@@ -14,7 +15,10 @@ use super::error::{QuotaNeed, Shortfall};
 use super::statement::{AccountTotals, LimitStatus};
 use super::tally::{WindowTallies, WindowTally};
 
-/// One account. All its times come from the ledger's state, whose clock never goes back.
+/// A clock that goes forward by more at once may be wrong.
+const LEAP: Duration = Duration::from_secs(3600);
+
+/// One account. All its times come from the ledger's state, whose clock goes back only where it was far ahead.
 #[derive(Debug, Default)]
 pub(crate) struct AccountState {
     /// In the order in which they are checked.
@@ -78,7 +82,9 @@ impl AccountState {
     /// Opens the windows that hold `now`. A facet rolls when it is next used. Once a minute it forgets the
     /// facets of which no limit counts anything; otherwise every end user who ever called would stay.
     pub(crate) fn roll(&mut self, now: Timestamp) {
-        if self.whole.roll(now, &self.zone) {
+        let since = self.whole.since();
+        // What a leap of the clock makes old is kept for another minute, in which it may be set back.
+        if self.whole.roll(now, &self.zone) && now < since + LEAP && now >= since {
             let limits = &self.limits;
             self.facets.retain(|facet, tallies| {
                 let mut theirs = limits.iter().filter(|limit| limit.scope.covers(facet));

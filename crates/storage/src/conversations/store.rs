@@ -4,11 +4,13 @@ use std::sync::Arc;
 
 use futures_util::{FutureExt, TryFutureExt};
 
+use crate::responses::delete_some_of;
 use crate::sql::{SqlDatabase, Statement};
 use stint_sessions::agent::conversations::{
     ClaimResult, ConversationAppend, ConversationFuture, ConversationLimits, ConversationStore,
     ConversationWriteResult, ConversationsError, ItemPage, PositionedItem, StoredConversation, StoredItem,
 };
+use stint_types::tenant::KeyId;
 use stint_types::units::{AccountId, ConversationId, RequestId, Timestamp};
 
 use super::claims::NewClaim;
@@ -83,6 +85,14 @@ impl ConversationStore for SqlConversationStore {
 
     fn delete<'a>(&'a self, account: &'a AccountId, id: ConversationId) -> ConversationFuture<'a, bool> {
         self.answer(self.execute(records::delete(account, id)).map_ok(|deleted| deleted > 0))
+    }
+
+    fn delete_of<'a>(&'a self, account: &'a AccountId, key: Option<KeyId>) -> ConversationFuture<'a, u64> {
+        self.answer(async move {
+            let mut writer = self.database.writer().await?;
+            let statement = delete_some_of("conversations", account, key, writer.dialect().for_update());
+            writer.execute(statement).await
+        })
     }
 
     fn items<'a>(

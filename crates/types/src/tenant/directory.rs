@@ -31,6 +31,16 @@ pub enum TermsChange {
     None(AccountId),
 }
 
+/// Which declaration it is, of those that were in force one after the other.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct DeclarationNumber(u64);
+
+#[derive(Debug, Default)]
+struct GoneTerms {
+    number: DeclarationNumber,
+    terms: Vec<AccountTerms>,
+}
+
 /// Called whenever terms in force may have changed.
 pub type TermsListener = Box<dyn Fn(TermsChange) -> BoxFuture<'static, ()> + Send + Sync>;
 
@@ -41,6 +51,8 @@ pub struct Directory {
     /// The live table; another one for each declaration, so that none has half of two.
     keys: RwLock<KeyLookup>,
     listener: Option<TermsListener>,
+    /// The terms that only requests have which began before the declaration in force.
+    gone: std::sync::Mutex<GoneTerms>,
     /// Held while keys or accounts are changed or reloaded.
     change_lock: Mutex<()>,
 }
@@ -65,6 +77,7 @@ impl Directory {
             snapshot: RwLock::new(Arc::new(snapshot)),
             keys: RwLock::new(keys),
             listener: None,
+            gone: std::sync::Mutex::default(),
             change_lock: Mutex::default(),
         })
     }
@@ -89,25 +102,48 @@ impl Directory {
     }
 
     /// Puts another declaration, which was checked, in place of the one in force. Terms that are new hold before `switch` is
-    /// given the keys that are looked up from then on, and those that are gone until after it. The table before stays as it
-    /// is for those who hold it.
+    /// given the keys that are looked up from then on. The table before stays as it is for those who hold it, and so do the terms
+    /// of accounts that are gone, until [`Directory::withdraw_gone`]: requests that began by them need them. Says which
+    /// declaration it is, where accounts are gone.
     pub async fn replace_declared(
         &self,
         declared: DeclaredTenants,
         required: bool,
         switch: impl FnOnce(KeyLookup),
-    ) {
+    ) -> Option<DeclarationNumber> {
         let _turn = self.change_lock.lock().await;
         let before = self.snapshot();
         let snapshot = DirectorySnapshot::new(declared, required, before.stored.clone());
         let snapshot = snapshot.with_tokens_of(&before);
         warn_of_shadowed(&snapshot);
-        self.install(snapshot, |table| {
-            let keys = KeyLookup::of(table);
-            *self.keys.write().unwrap_or_else(PoisonError::into_inner) = keys.clone();
-            switch(keys);
-        })
-        .await;
+        let earlier = self.gone.lock().unwrap_or_else(PoisonError::into_inner).terms.clone();
+        let gone = self
+            .install(snapshot, earlier, |table| {
+                let keys = KeyLookup::of(table);
+                *self.keys.write().unwrap_or_else(PoisonError::into_inner) = keys.clone();
+                switch(keys);
+            })
+            .await;
+        let mut state = self.gone.lock().unwrap_or_else(PoisonError::into_inner);
+        state.number.0 += 1;
+        state.terms = gone;
+        (!state.terms.is_empty()).then_some(state.number)
+    }
+
+    /// Withdraws the terms of accounts that are gone since that declaration, if it is the last one.
+    pub async fn withdraw_gone(&self, number: DeclarationNumber) {
+        let _turn = self.change_lock.lock().await;
+        let is_last = {
+            let mut gone = self.gone.lock().unwrap_or_else(PoisonError::into_inner);
+            let is_last = gone.number == number;
+            if is_last {
+                gone.terms.clear();
+            }
+            is_last
+        };
+        if is_last {
+            self.notify(TermsChange::All(self.snapshot().terms())).await;
+        }
     }
 
     /// Lets a caller in who came with a token: from now on the account that it names may spend by its terms. It is below `tree`, and
@@ -209,7 +245,7 @@ impl Directory {
                 Ok(()) => {
                     let mut next = DirectorySnapshot::clone(&snapshot);
                     next.stored.apply(&changes);
-                    self.install(next, |table| self.keys().replace(table)).await;
+                    self.install_and_withdraw(next).await;
                     return Ok(result);
                 }
                 Err(KeyStoreError::Conflict) => self.reload().await?,
@@ -222,23 +258,34 @@ impl Directory {
     async fn reload(&self) -> Result<(), KeyChangeError> {
         let stored = self.store.load().await?;
         let snapshot = DirectorySnapshot { stored, ..DirectorySnapshot::clone(&self.snapshot()) };
-        self.install(snapshot, |table| self.keys().replace(table)).await;
+        self.install_and_withdraw(snapshot).await;
         Ok(())
     }
 
-    /// The listener learns of new terms before any key of theirs works, and of removed ones after the last key stopped working.
-    async fn install(&self, snapshot: DirectorySnapshot, switch: impl FnOnce(KeyTable)) {
-        let (table, terms) = (snapshot.table(), snapshot.terms());
-        let known: HashSet<&AccountId> = terms.iter().map(|terms| &terms.account).collect();
-        let before = self.snapshot().terms().into_iter();
-        let gone: Vec<AccountTerms> = before.filter(|old| !known.contains(&old.account)).collect();
-        let is_all = gone.is_empty();
-        self.store_snapshot(snapshot);
-        self.notify(TermsChange::All(terms.iter().cloned().chain(gone).collect())).await;
-        switch(table);
-        if !is_all {
-            self.notify(TermsChange::All(terms)).await;
+    /// The same as [`Directory::install`] for changed keys: who had a key that is revoked may spend nothing any more.
+    async fn install_and_withdraw(&self, snapshot: DirectorySnapshot) {
+        let gone = self.install(snapshot, Vec::new(), |table| self.keys().replace(table)).await;
+        self.gone.lock().unwrap_or_else(PoisonError::into_inner).terms.clear();
+        if !gone.is_empty() {
+            self.notify(TermsChange::All(self.snapshot().terms())).await;
         }
+    }
+
+    /// The listener learns of new terms before any key of theirs works. Those that are gone, now or `earlier`, still hold after it.
+    async fn install(
+        &self,
+        snapshot: DirectorySnapshot,
+        earlier: Vec<AccountTerms>,
+        switch: impl FnOnce(KeyTable),
+    ) -> Vec<AccountTerms> {
+        let (table, terms) = (snapshot.table(), snapshot.terms());
+        let mut known: HashSet<AccountId> = terms.iter().map(|terms| terms.account.clone()).collect();
+        let before = self.snapshot().terms().into_iter().chain(earlier);
+        let gone: Vec<AccountTerms> = before.filter(|old| known.insert(old.account.clone())).collect();
+        self.store_snapshot(snapshot);
+        self.notify(TermsChange::All(terms.into_iter().chain(gone.iter().cloned()).collect())).await;
+        switch(table);
+        gone
     }
 
     fn store_snapshot(&self, snapshot: DirectorySnapshot) {

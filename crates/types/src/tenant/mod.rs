@@ -34,7 +34,7 @@ pub use access::KeyAccess;
 pub use audit_entry::{AuditEntry, AuditHash, AuditRecord, chained};
 pub use changes::KeyPatch;
 pub use declared::DeclaredTenants;
-pub use directory::{Directory, TermsChange, TermsListener};
+pub use directory::{DeclarationNumber, Directory, TermsChange, TermsListener};
 pub use editor::{DirectoryEditor, EditorAuthority};
 pub use error::KeyChangeError;
 pub use export::to_toml;

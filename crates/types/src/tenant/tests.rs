@@ -475,6 +475,34 @@ async fn a_listener_is_notified_of_changed_terms() {
     assert!(matches!(unknown, KeyChangeError::UnknownAccount(_)), "{unknown}");
 }
 
+/// A request that began by the declaration before has its account's terms until it has reserved.
+#[tokio::test]
+async fn terms_that_are_gone_hold_until_they_are_withdrawn() {
+    let store = Arc::new(MemoryKeyStore::default());
+    let told = Arc::new(Mutex::new(Vec::new()));
+    let ear = told.clone();
+    let directory =
+        directory(&store, DeclaredTenants::default()).await.with_listener(Box::new(move |change| {
+            let TermsChange::All(terms) = change else { panic!("{change:?}") };
+            *ear.lock().unwrap() = terms.iter().map(|terms| terms.account.to_string()).collect();
+            Box::pin(async {})
+        }));
+    let declared = |name: &str| DeclaredTenants {
+        tenants: vec![Tenant::new(account(name), hash_key("sk-moved"))],
+        terms: vec![AccountTerms::unlimited(account(name))],
+        ..DeclaredTenants::default()
+    };
+    assert_eq!(directory.replace_declared(declared("acme"), true, drop).await, None);
+    let first = directory.replace_declared(declared("other"), true, drop).await.unwrap();
+    assert_eq!(*told.lock().unwrap(), ["other", "acme"]);
+    let second = directory.replace_declared(declared("third"), true, drop).await.unwrap();
+    assert_eq!(*told.lock().unwrap(), ["third", "other", "acme"]);
+    directory.withdraw_gone(first).await;
+    assert_eq!(told.lock().unwrap().len(), 3, "there was another declaration since");
+    directory.withdraw_gone(second).await;
+    assert_eq!(*told.lock().unwrap(), ["third"]);
+}
+
 #[tokio::test]
 async fn an_import_is_idempotent_all_or_nothing_and_brings_no_secret_back() {
     let store = Arc::new(MemoryKeyStore::default());

@@ -10,8 +10,8 @@ use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
 
 use crate::http::admin::access::Admin;
-use crate::http::admin::guard;
 use crate::http::admin::state::AdminState;
+use crate::http::called_host::{LOOPBACK, called_host};
 use crate::http::error::{ApiError, codes};
 use stint_types::tenant::AdminRole;
 
@@ -50,7 +50,7 @@ fn check(admin: &AdminState, request: &Request<Body>) -> Result<(), ApiError> {
         return Err(ApiError::unknown_path());
     }
     let headers = request.headers();
-    let is_here = guard::host(request).is_some_and(|host| guard::LOOPBACK.contains(&&*host));
+    let is_here = called_host(request).is_some_and(|host| LOOPBACK.contains(&&*host));
     if !is_here || OF_PROXIES.iter().any(|name| headers.contains_key(name)) {
         let message = "the page is for this machine alone, by the name localhost or 127.0.0.1; give [admin] a token and \
                        a listener to see it from elsewhere";

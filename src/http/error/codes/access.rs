@@ -48,15 +48,15 @@ pub(in crate::http) const BAD_HOST: ErrorCode = ErrorCode {
     word: "bad_host",
     status: 403,
     also: Some(400),
-    when: "The admin API or the page is called by a name that it does not have; 400 where a request has no Host header, several, or one that differs from its own address",
-    remedy: "Add the name to `hosts` in `[admin]`, or call it by another",
+    when: "The admin API, the page, or the API while no key exists, is called by a name that it does not have; 400 where a request has no Host header, several, or one that differs from its own address",
+    remedy: "Add the name to `hosts` in `[admin]`, or in `[server]` for the API, or call it by another",
 };
 pub(in crate::http) const BAD_ORIGIN: ErrorCode = ErrorCode {
     word: "bad_origin",
     status: 403,
     also: None,
-    when: "A page of another site asks",
-    remedy: "Ask from the gateway's own page, or from no page",
+    when: "A page of another site asks for the page's data, or asks the API while no key exists",
+    remedy: "Ask from the gateway's own page or from no page, or add the origin to `[server.cors]` for the API",
 };
 pub(in crate::http) const NOT_FOUND: ErrorCode = ErrorCode {
     word: "not_found",

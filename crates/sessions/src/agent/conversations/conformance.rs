@@ -22,6 +22,7 @@ pub async fn conforms(store: &dyn ConversationStore) {
     a_claim_runs_out(store).await;
     an_answer_lengthens_only_what_it_has_a_claim_on(store).await;
     a_conversation_keeps_to_its_bound(store).await;
+    what_a_key_stored_goes_alone_and_then_what_the_account_has(store).await;
     an_account_keeps_to_its_bound_and_others_lose_nothing(store).await;
     what_is_too_old_is_not_there_and_goes_oldest_first(store).await;
 }
@@ -249,6 +250,19 @@ async fn a_conversation_keeps_to_its_bound(store: &dyn ConversationStore) {
         ConversationWriteResult::Done
     );
     assert_eq!(names(store, &own).await, "i2 i3");
+}
+
+async fn what_a_key_stored_goes_alone_and_then_what_the_account_has(store: &dyn ConversationStore) {
+    let key = KeyId::of_declared(&AccountId::new("forgotten"));
+    let (one, other) = (made(store, "forgotten", 1, "abc").await, made(store, "remembered", 1, "d").await);
+    let bare = StoredConversation { key: None, ..conversation("forgotten", 2) };
+    store.create(&bare, &items("e"), ROOM).await.unwrap();
+    assert_eq!(store.delete_of(&one.account, Some(key)).await.unwrap(), 1);
+    assert!(!is_there(store, &one).await && is_there(store, &bare).await);
+    assert_eq!(store.delete_of(&one.account, None).await.unwrap(), 1);
+    assert_eq!(store.delete_of(&one.account, None).await.unwrap(), 0);
+    assert!(is_there(store, &other).await);
+    assert_eq!(names(store, &one).await, "", "its items are gone with it");
 }
 
 async fn an_account_keeps_to_its_bound_and_others_lose_nothing(store: &dyn ConversationStore) {

@@ -5,6 +5,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use futures_util::FutureExt;
 
+use stint_types::tenant::KeyId;
 use stint_types::units::{AccountId, ConversationId, RequestId, Timestamp};
 
 use super::{
@@ -168,6 +169,18 @@ impl ConversationStore for MemoryConversations {
 
     fn delete<'a>(&'a self, account: &'a AccountId, id: ConversationId) -> ConversationFuture<'a, bool> {
         async move { Ok(self.records().remove(&(account.clone(), id)).is_some()) }.boxed()
+    }
+
+    fn delete_of<'a>(&'a self, account: &'a AccountId, key: Option<KeyId>) -> ConversationFuture<'a, u64> {
+        async move {
+            let mut records = self.records();
+            let before = records.len();
+            records.retain(|(owner, _), record| {
+                owner != account || (key.is_some() && record.conversation.key != key)
+            });
+            Ok(u64::try_from(before - records.len()).unwrap_or(u64::MAX))
+        }
+        .boxed()
     }
 
     fn items<'a>(

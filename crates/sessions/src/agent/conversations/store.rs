@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use futures_util::future::BoxFuture;
 
+use stint_types::tenant::KeyId;
 use stint_types::units::{AccountId, ConversationId, RequestId, Timestamp};
 
 use super::{
@@ -45,6 +46,10 @@ pub trait ConversationStore: Send + Sync {
 
     /// Deletes a conversation with all of its items, claimed or not; false if there is none.
     fn delete<'a>(&'a self, account: &'a AccountId, id: ConversationId) -> ConversationFuture<'a, bool>;
+
+    /// Deletes conversations of that account with their items, some at a time: those of that key, or all where none is named. Says how
+    /// many; 0 once none is left.
+    fn delete_of<'a>(&'a self, account: &'a AccountId, key: Option<KeyId>) -> ConversationFuture<'a, u64>;
 
     /// The items of a page. An unknown conversation has none.
     fn items<'a>(

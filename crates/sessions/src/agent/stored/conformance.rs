@@ -16,6 +16,7 @@ pub async fn conforms(store: &dyn ResponseStore) {
     what_is_deleted_is_gone_and_breaks_the_chain(store).await;
     a_chain_is_read_from_its_end_as_far_as_it_goes(store).await;
     what_is_too_old_counts_no_more_and_goes_oldest_first(store).await;
+    what_a_key_stored_goes_alone_and_then_what_the_account_has(store).await;
     an_account_keeps_to_its_bound_and_others_lose_nothing(store).await;
 }
 
@@ -105,6 +106,23 @@ async fn what_is_too_old_counts_no_more_and_goes_oldest_first(store: &dyn Respon
     assert_eq!(there, [false, true, false, true]);
     assert_eq!(store.purge(Timestamp(9), 2).await.unwrap(), 1);
     assert_eq!(store.purge(Timestamp(9), 2).await.unwrap(), 0);
+}
+
+async fn what_a_key_stored_goes_alone_and_then_what_the_account_has(store: &dyn ResponseStore) {
+    let (key, account) = (KeyId::of_declared(&AccountId::new("of a key")), AccountId::new("forgotten"));
+    let of_key = StoredResponse { key: Some(key), ..response("forgotten", 1) };
+    let of_another = response("forgotten", 2);
+    let of_nobody = StoredResponse { key: None, ..response("forgotten", 3) };
+    let elsewhere = StoredResponse { key: Some(key), ..response("remembered", 4) };
+    for one in [&of_key, &of_another, &of_nobody, &elsewhere] {
+        keep(store, one).await;
+    }
+    assert_eq!(store.delete_of(&account, Some(key)).await.unwrap(), 1);
+    assert_eq!(store.delete_of(&account, Some(key)).await.unwrap(), 0);
+    assert!(!is_there(store, &of_key).await);
+    assert!(is_there(store, &of_another).await && is_there(store, &of_nobody).await);
+    assert_eq!(store.delete_of(&account, None).await.unwrap(), 2);
+    assert!(is_there(store, &elsewhere).await);
 }
 
 async fn an_account_keeps_to_its_bound_and_others_lose_nothing(store: &dyn ResponseStore) {

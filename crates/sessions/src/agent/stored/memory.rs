@@ -6,6 +6,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
 
+use stint_types::tenant::KeyId;
 use stint_types::units::{AccountId, RequestId, Timestamp};
 
 use super::{ResponseChain, ResponseStore, ResponsesError, StoredResponse};
@@ -103,6 +104,20 @@ impl ResponseStore for MemoryResponses {
         id: RequestId,
     ) -> BoxFuture<'a, Result<bool, ResponsesError>> {
         async move { Ok(self.records().remove(&(account.clone(), id)).is_some()) }.boxed()
+    }
+
+    fn delete_of<'a>(
+        &'a self,
+        account: &'a AccountId,
+        key: Option<KeyId>,
+    ) -> BoxFuture<'a, Result<u64, ResponsesError>> {
+        async move {
+            let mut records = self.records();
+            let before = records.len();
+            records.retain(|_, record| record.account != *account || (key.is_some() && record.key != key));
+            Ok(u64::try_from(before - records.len()).unwrap_or(u64::MAX))
+        }
+        .boxed()
     }
 
     fn purge(&self, before: Timestamp, most: u32) -> BoxFuture<'_, Result<u64, ResponsesError>> {

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use futures_util::future::BoxFuture;
 
+use stint_types::tenant::KeyId;
 use stint_types::units::{AccountId, RequestId, Timestamp};
 
 use super::{ResponseChain, StoredResponse};
@@ -41,6 +42,14 @@ pub trait ResponseStore: Send + Sync {
         account: &'a AccountId,
         id: RequestId,
     ) -> BoxFuture<'a, Result<bool, ResponsesError>>;
+
+    /// Deletes responses of that account, some at a time: those of that key, or all where none is named. Says how many; 0 once none
+    /// is left.
+    fn delete_of<'a>(
+        &'a self,
+        account: &'a AccountId,
+        key: Option<KeyId>,
+    ) -> BoxFuture<'a, Result<u64, ResponsesError>>;
 
     /// Deletes the oldest of those that were kept before, so many at most; returns how many.
     fn purge(&self, before: Timestamp, most: u32) -> BoxFuture<'_, Result<u64, ResponsesError>>;
