@@ -209,12 +209,7 @@ fn read_tool(path: &str, tool: Value) -> Result<Tool, ApiError> {
              once, those with `defer_loading` too"
                 .to_owned(),
         ),
-        Some(kind) => {
-            let kind = &kind[..kind.floor_char_boundary(KIND_SHOWN_MAX)];
-            Some(format!(
-                "must be \"custom\": \"{kind}\" is not offered, and neither is any other tool that runs at a provider"
-            ))
-        }
+        Some(kind) => Some(hosted_tools::not_offered("must be \"custom\"", kind)),
     };
     if let Some(must) = must {
         return Err(ApiError::invalid(Some(&fields.full_name("type")), must));

@@ -14,8 +14,8 @@ use crate::{BackendCall, Failure, Fault, GenerationEnd, Piece};
 use stint_types::chat::RawPrompt;
 use stint_types::units::Tokens;
 
-use super::reported_usage::{ReportedUsage, lenient};
 use super::Settings;
+use super::reported_usage::{ReportedUsage, lenient};
 use super::usage::{StreamProgress, UsageReader};
 
 /// Members of the caller's that mean the same here.
