@@ -1,8 +1,13 @@
 //! How counts become the numbers that the linear models take.
 
+use std::sync::LazyLock;
+
+/// Most counts are small, and the logarithms of some thirty of them are taken of every text.
+static SMALL: LazyLock<[f64; 256]> = LazyLock::new(|| std::array::from_fn(|count| as_number(count).ln_1p()));
+
 /// ln(1 + count).
 pub(super) fn log(count: usize) -> f64 {
-    as_number(count).ln_1p()
+    SMALL.get(count).copied().unwrap_or_else(|| as_number(count).ln_1p())
 }
 
 /// How large a part of the whole is; of nothing, the part itself.
