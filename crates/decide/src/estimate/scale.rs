@@ -28,3 +28,15 @@ pub(super) fn as_number(count: usize) -> f64 {
 pub(super) fn flag(holds: bool) -> f64 {
     if holds { 1.0 } else { 0.0 }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn logarithms_of_small_and_large_counts_are_the_same_to_the_last_bit() {
+        for count in 0..1_000 {
+            assert_eq!(log(count).to_bits(), as_number(count).ln_1p().to_bits(), "{count}");
+        }
+    }
+}
