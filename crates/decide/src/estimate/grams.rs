@@ -88,17 +88,55 @@ pub(super) struct GramBatch<'a> {
     pub are_lexemes: bool,
 }
 
-/// Shows all grams of a text, some of the lexemes and the pairs that end with them in turn.
-#[inline(always)]
-pub(super) fn each_batch(lexemes: &[u64], mut look: impl FnMut(GramBatch<'_>)) {
-    for at in (0..lexemes.len()).step_by(BATCH) {
-        let some = |beside| &lexemes[at..lexemes.len().min(at + BATCH + beside)];
-        look(GramBatch { grams: some(0), are_lexemes: true });
+/// The lexemes of a text that is being read, until they are enough to be looked up together: a whole text's would have to be
+/// allocated, and written to memory.
+#[derive(Debug)]
+pub(super) struct LexemeBuffer {
+    /// The last lexeme that was shown, then those that were not.
+    hashes: [u64; BATCH + 1],
+    /// Where the next one goes.
+    end: usize,
+    /// How many were shown.
+    shown: usize,
+}
+
+impl Default for LexemeBuffer {
+    fn default() -> LexemeBuffer {
+        LexemeBuffer { hashes: [0; BATCH + 1], end: 1, shown: 0 }
+    }
+}
+
+impl LexemeBuffer {
+    /// Adds a lexeme. It must not be full.
+    #[inline(always)]
+    pub(super) fn push(&mut self, hash: u64) {
+        self.hashes[self.end] = hash;
+        self.end += 1;
+    }
+
+    /// True if what it holds has to be shown before there is room again.
+    #[inline(always)]
+    pub(super) fn is_full(&self) -> bool {
+        self.end > BATCH
+    }
+
+    /// How many lexemes there were so far.
+    pub(super) fn count(&self) -> usize {
+        self.shown + self.end - 1
+    }
+
+    /// Shows what was not shown yet, the lexemes and then the pairs that end with them, and has room again.
+    #[inline(always)]
+    pub(super) fn show(&mut self, mut look: impl FnMut(GramBatch<'_>)) {
+        look(GramBatch { grams: &self.hashes[1..self.end], are_lexemes: true });
         let mut pairs = [0; BATCH];
-        let neighbours = some(1).windows(2);
+        // Nothing stands before the first lexeme of a text.
+        let neighbours = self.hashes[usize::from(self.shown == 0)..self.end].windows(2);
         let count = neighbours.len();
         pairs.iter_mut().zip(neighbours).for_each(|(gram, neighbours)| *gram = pair(neighbours));
         look(GramBatch { grams: &pairs[..count], are_lexemes: false });
+        self.shown = self.count();
+        (self.hashes[0], self.end) = (self.hashes[self.end - 1], 1);
     }
 }
 

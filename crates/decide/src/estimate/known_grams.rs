@@ -131,14 +131,22 @@ impl<const N: usize> BatchSums<N> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::estimate::grams::{each_batch, read_grams};
+    use crate::estimate::grams::{LexemeBuffer, read_grams};
     use crate::estimate::lengths::words;
     use crate::estimate::shipped;
     use crate::estimate::text::{QuestionText, TextAnalysis};
 
     fn check(priors: &TextPriors, lexemes: &[u64]) {
         let mut known = KnownGrams::of(priors).unwrap();
-        each_batch(lexemes, |batch| known.add(batch.grams, |_| ()));
+        let mut buffer = LexemeBuffer::default();
+        for &lexeme in lexemes {
+            buffer.push(lexeme);
+            if buffer.is_full() {
+                buffer.show(|batch| known.add(batch.grams, |_| ()));
+            }
+        }
+        buffer.show(|batch| known.add(batch.grams, |_| ()));
+        assert_eq!(buffer.count(), lexemes.len());
         let quick = known.reading(priors.general(), lexemes.len());
         let plain = read_grams(priors.general(), lexemes).unwrap();
         assert_eq!(quick.traits.map(f64::to_bits), plain.traits.map(f64::to_bits));

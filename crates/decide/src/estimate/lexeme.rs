@@ -74,7 +74,9 @@ static BYTE_CLASSES: [ByteClass; 256] = {
 
 impl<'t> Lexer<'t> {
     pub(super) fn of(text: &'t str) -> Lexer<'t> {
-        Lexer { text, at: 0, underscored: text.as_bytes().contains(&b'_') }
+        // All bytes are looked at, many at once: to stop at the first would take longer.
+        let underscored = text.bytes().fold(false, |any, byte| any | (byte == b'_'));
+        Lexer { text, at: 0, underscored }
     }
 
     /// Shows the next lexeme, or passes a blank; false at the end of the text.
@@ -113,7 +115,7 @@ impl<'t> Lexer<'t> {
     #[inline(always)]
     fn finish_word(&mut self, spelling: &Spelling) -> WordLexeme<'t> {
         let bytes = self.take(spelling.bytes);
-        let hints = WordHints::of(spelling, self.underscored && bytes.contains(&b'_'));
+        let hints = WordHints::of(spelling, self.underscored && spelling.has_underscore(bytes));
         WordLexeme { bytes, hash: spelling.hash(), hints }
     }
 

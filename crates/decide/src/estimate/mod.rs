@@ -39,6 +39,7 @@ mod swar;
 mod tally;
 mod task_cues;
 mod text;
+mod text_words;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -59,12 +60,10 @@ pub use lengths::{LengthInput, TextLengths, deviations};
 pub use prior_file::{PriorError, decode, encode};
 pub use signal::{ProbeSignal, with_signal};
 
-use grams::{LEXEMES_MAX, each_batch};
-use known_grams::KnownGrams;
 use prior::QuestionTraits;
-use rarest_words::RarestWords;
 use step::AgentStep;
 use text::{QuestionText, TextAnalysis};
+use text_words::TextWords;
 
 /// A prediction beyond this is a feature out of its range, not a length.
 const LENGTH_MAX: f64 = 1e6;
@@ -135,10 +134,17 @@ struct TextReading<'t> {
 
 impl<'t> TextReading<'t> {
     fn of(text: &'t QuestionText<'_>, calibration: &Calibration) -> TextReading<'t> {
-        let mut lexemes = Vec::with_capacity(text.excerpt.len().min(LEXEMES_MAX));
-        let analysis = TextAnalysis::with(text, |lexeme| lexemes.push(lexeme));
+        let mut words = TextWords::of(&calibration.priors);
+        let analysis = TextAnalysis::with(text, |lexeme| {
+            if let Some(words) = &mut words {
+                words.add(lexeme);
+            }
+        });
         let class = classify::class_of(&analysis);
-        let seen = PriorView::of(&analysis, class, &lexemes, calibration);
+        let seen = words.as_mut().map(|words| {
+            words.look_up();
+            PriorView::of(&analysis, class, words, calibration)
+        });
         TextReading { analysis, class, seen: seen.unwrap_or_default() }
     }
 }
@@ -147,25 +153,16 @@ impl PriorView {
     fn of(
         analysis: &TextAnalysis<'_>,
         class: TaskClass,
-        lexemes: &[u64],
+        words: &TextWords<'_>,
         calibration: &Calibration,
-    ) -> Option<PriorView> {
+    ) -> PriorView {
         let (prior, lengths) = (calibration.priors.general(), calibration.priors.lengths());
-        let mut known = KnownGrams::of(&calibration.priors).filter(|_| !prior.surface.is_empty())?;
-        let mut words = RarestWords::default();
-        each_batch(lexemes, |batch| {
-            if batch.are_lexemes {
-                known.add(batch.grams, |lexeme| words.add(lexeme));
-            } else {
-                known.add(batch.grams, |_| ());
-            }
-        });
         let surface = surface::of(analysis);
-        let said = known.reading(prior, lexemes.len());
+        let said = words.known.reading(prior, words.lexemes());
         let traits = prior::read(prior, &surface, &said).blend(prior);
-        let request = request_traits::of(prior, &traits, &surface, &words);
-        let lengths = lengths::of(lengths, analysis, class, &surface, known.longer(lengths));
-        Some(PriorView { traits: Some(traits), lengths, request })
+        let request = request_traits::of(prior, &traits, &surface, &words.rarest);
+        let lengths = lengths::of(lengths, analysis, class, &surface, words.known.longer(lengths));
+        PriorView { traits: Some(traits), lengths, request }
     }
 }
 

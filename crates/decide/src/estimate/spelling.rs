@@ -47,6 +47,14 @@ impl Spelling {
         spelling
     }
 
+    /// True if there is an underscore in the word whose spelling this is. Few words have more bytes than the head.
+    #[inline(always)]
+    pub(super) fn has_underscore(&self, word: &[u8]) -> bool {
+        let [low, high] = self.head;
+        let rest = word.get(16..).unwrap_or_default();
+        swar::has_underscore(low) | swar::has_underscore(high) || rest.contains(&b'_')
+    }
+
     /// Its hash. The shipped weights stand in the places that this gives words, so it cannot change without them.
     pub(super) fn hash(&self) -> u64 {
         mix64(self.state ^ u64::try_from(self.bytes.min(HASHED_MAX)).unwrap_or(0))

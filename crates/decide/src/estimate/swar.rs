@@ -32,6 +32,11 @@ pub(super) fn digits(eight: u64) -> u64 {
     within(eight & !TOPS, b'0', b'9') & !eight & TOPS
 }
 
+/// True if there is an underscore among them.
+pub(super) fn has_underscore(eight: u64) -> bool {
+    is(eight & !TOPS, b'_') & !eight & TOPS != 0
+}
+
 /// Ends of lines.
 pub(super) fn newlines(eight: u64) -> u64 {
     is(eight & !TOPS, b'\n') & !eight & TOPS
@@ -99,6 +104,10 @@ mod tests {
         check(digits, |byte| byte.is_ascii_digit());
         check(newlines, |byte| byte == b'\n');
         check(|eight| (lowered(eight) ^ eight) << 2, |byte| byte.is_ascii_uppercase());
+        for byte in 0..=u8::MAX {
+            let eight = u64::from_le_bytes([b'a', 0xdf, byte, b' ', 0x7f, b'^', b'`', 0]);
+            assert_eq!(has_underscore(eight), byte == b'_', "{byte}");
+        }
     }
 
     #[test]
