@@ -5,6 +5,7 @@ use std::sync::Arc;
 use crate::gateway::feedback::QuestionFingerprint;
 use crate::gateway::request::{DecisionContext, ObservedPlan, needs};
 use crate::gateway::state::TrialUse;
+use stint_backend::fleet::FlowId;
 use stint_decide::plan;
 use stint_ledger::LimitStatus;
 use stint_types::catalog::{Allowance, Demand, Market, MemberAction, Model, Offer, Plan, Route, Stakes};

@@ -10,7 +10,6 @@ use stint_types::units::Tokens;
 
 use super::breaker::CallFailureKind;
 use super::permit::ProbeToken;
-use super::target::FlowId;
 use super::target_breaker::Trip;
 use super::target_set::CallFailure;
 use super::waits::FirstTokenWait;
