@@ -44,6 +44,7 @@ fn owner(admin: &AdminState, who: &str) -> Result<(AccountId, Option<KeyId>), Ap
         let key = admin.directory.snapshot().key(id)?;
         return Ok((key.terms.account, Some(id)));
     }
-    let account = who.parse().map_err(|error| ApiError::invalid(Some("who"), format!("is {error}")))?;
+    let account =
+        who.parse::<AccountId>().map_err(|error| ApiError::invalid(Some("who"), format!("is {error}")))?;
     Ok((account, None))
 }
