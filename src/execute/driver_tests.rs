@@ -32,6 +32,7 @@ fn terms(class: EnforcementClass) -> ChoiceTerms {
         overhead: Tokens(5),
         effort: None,
         visible_max: None,
+        limits_thoughts: false,
         continuation: None,
         rescue: false,
         effort_least: None,

@@ -25,6 +25,7 @@ const TERMS: fn() -> ChoiceTerms = || ChoiceTerms {
     overhead: Tokens(5),
     effort: None,
     visible_max: None,
+    limits_thoughts: false,
     continuation: None,
     rescue: false,
     effort_least: None,

@@ -172,6 +172,7 @@ async fn whole(
                     choice.push(event);
                 }
             }
+            AnswerUpdate::Restarted => collected.fill(CollectedChoice::default()),
             AnswerUpdate::Failed(problem) => return Err(problem),
             AnswerUpdate::Done(receipt) => {
                 let mut response = json_text(dialect.render(&receipt, collected, created).await);

@@ -85,7 +85,7 @@ impl EventStream {
                     Err(_) => return Some(self.writer.keep_alive().to_owned()),
                 },
             };
-            self.done = !matches!(update, Some(AnswerUpdate::Event(..)));
+            self.done = !matches!(update, Some(AnswerUpdate::Event(..) | AnswerUpdate::Restarted));
             let Some(update) = update else {
                 // An end without an error would look like success.
                 return Some(
@@ -94,6 +94,8 @@ impl EventStream {
             };
             let (text, cost) = match update {
                 AnswerUpdate::Event(choice, event) => (self.writer.write_event(choice, event), None),
+                // A stream is not begun again.
+                AnswerUpdate::Restarted => (String::new(), None),
                 AnswerUpdate::Done(receipt) => {
                     self.writer.before_end(&receipt).await;
                     (self.writer.write_end(&receipt), receipt.cost.map(|cost| cost.to_string()))

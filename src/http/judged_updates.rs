@@ -19,6 +19,8 @@ use super::error::ApiError;
 pub(super) enum AnswerUpdate {
     /// Something happened to one choice.
     Event(u32, ChoiceEvent),
+    /// What came so far is no part of the answer. Only callers that do not stream get this.
+    Restarted,
     /// All choices ended and were settled.
     Done(Box<RequestReceipt>),
     /// It failed, or is withheld; what was used is settled.
@@ -45,6 +47,7 @@ impl From<RequestUpdate> for AnswerUpdate {
     fn from(update: RequestUpdate) -> AnswerUpdate {
         match update {
             RequestUpdate::Event(choice, event) => AnswerUpdate::Event(choice, event),
+            RequestUpdate::Restarted => AnswerUpdate::Restarted,
             RequestUpdate::Done(receipt) => AnswerUpdate::Done(receipt),
             RequestUpdate::Failed(refusal) => AnswerUpdate::Failed(refusal.into()),
         }
@@ -87,6 +90,7 @@ impl JudgedUpdates {
             }
             match self.task.next().await? {
                 RequestUpdate::Event(choice, event) => judge.hold(choice, event),
+                RequestUpdate::Restarted => judge.restart(),
                 RequestUpdate::Done(receipt) => judge.begin(receipt),
                 failed @ RequestUpdate::Failed(_) => return Some(failed.into()),
             }
@@ -99,6 +103,10 @@ impl AnswerJudge {
         if let Some(choice) = self.held.get_mut(usize::try_from(choice).unwrap_or(usize::MAX)) {
             choice.push(event);
         }
+    }
+
+    fn restart(&mut self) {
+        self.held.fill(CollectedChoice::default());
     }
 
     fn begin(&mut self, receipt: Box<RequestReceipt>) {

@@ -67,6 +67,7 @@ pub(super) async fn run_attempt(
         overhead: model.hand_off.overhead,
         effort: attempt.effort.clone(),
         visible_max: None,
+        limits_thoughts: false,
         continuation: None,
         rescue: false,
         effort_least: None,

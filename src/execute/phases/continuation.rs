@@ -91,7 +91,12 @@ impl ChoiceStateMachine {
     }
 
     /// The part that continues this answer behind this thought.
-    fn continuing_part(&mut self, thought: Thought, answer: String, solution: Tokens) -> GenerationPart {
+    pub(super) fn continuing_part(
+        &mut self,
+        thought: Thought,
+        answer: String,
+        solution: Tokens,
+    ) -> GenerationPart {
         self.continuation.set_pending(true);
         self.repeat_filter = Some(RepeatFilter::of(&self.answer_so_far, self.has_stray_tags));
         self.prepare_part(GenerationPart::Solution { thought, answer, solution })

@@ -37,6 +37,10 @@ pub(super) struct LimitEnforcer {
     withheld: String,
     /// Something may have come after the upstream's limit.
     is_beyond: bool,
+    /// A word of its answer came, or a call of a tool.
+    has_answered: bool,
+    /// What it thought unasked before that.
+    unasked: Tokens,
     /// What its calls showed, until the observations are taken.
     observations: Vec<BehaviorObservation>,
 }
@@ -107,6 +111,31 @@ impl LimitEnforcer {
     /// The least that the call has thought of what shows.
     pub(super) fn thinking_tokens(&self) -> Tokens {
         self.guard.thinking_tokens()
+    }
+
+    /// More of the call's answer came; blank alone is none.
+    pub(super) fn record_answer(&mut self, text: &str) {
+        self.has_answered |= !text.trim().is_empty();
+    }
+
+    /// The call has called a tool.
+    pub(super) fn record_call(&mut self) {
+        self.has_answered = true;
+    }
+
+    /// True once a word of the call's answer came, or a call of a tool.
+    pub(super) fn has_answered(&self) -> bool {
+        self.has_answered
+    }
+
+    /// What the call has thought so far it was not asked to, and is put up with.
+    pub(super) fn tolerate_thought(&mut self) {
+        self.unasked = self.guard.thinking_tokens();
+    }
+
+    /// The least that the call has thought since its answer began, and before it if it was asked to.
+    pub(super) fn late_thinking_tokens(&self) -> Tokens {
+        self.guard.thinking_tokens().saturating_sub(self.unasked)
     }
 
     /// True if the call must be hung up. An overrun that only a count shows takes effect at the next piece, since that
@@ -182,11 +211,9 @@ impl LimitEnforcer {
         self.guard.answer_tokens() > with_tolerance(self.passable_max())
     }
 
-    /// True if thoughts that came after the answer had begun leave nothing of what may be answered: what they have beyond a budget
-    /// of so much is taken from it.
-    pub(super) fn is_late_thought_beyond(&self, budget: Tokens) -> bool {
-        let beyond = self.guard.thinking_tokens().saturating_sub(budget);
-        self.guard.answer_tokens() + beyond > with_tolerance(self.passable_max())
+    /// True if what the call thought unasked leaves nothing of what may be answered, from which it is taken.
+    pub(super) fn is_answer_thought_away(&self) -> bool {
+        self.guard.answer_tokens() + self.guard.thinking_tokens() > with_tolerance(self.passable_max())
     }
 
     /// A count, no higher than what can have been written.

@@ -8,13 +8,15 @@
 //! This file has the machine's state and the queries on it. Its methods are in the files beside it, each of which calls
 //! only those before it: `visible_thought` (what may be done about a thought), `thinking` (its end), `answer` (what of the
 //! answer shows), `endings` (the end of the choice), `parts` (the calls it is made of), `overrun`, `drain` and `continuation`
-//! (calls that break their limit, that write on, or that continue an answer), `transitions` (a step for each piece).
+//! (calls that break their limit, that write on, or that continue an answer), `late_thought` (thoughts behind the answer's first
+//! word), `transitions` (a step for each piece).
 
 mod answer;
 mod continuation;
 mod continuation_state;
 mod drain;
 mod endings;
+mod late_thought;
 mod limit_enforcer;
 mod overrun;
 mod parts;
@@ -62,6 +64,16 @@ enum ChoiceState {
     Done,
 }
 
+/// What a thought left to its answer, where one limit holds both.
+#[derive(Debug, Clone, Copy, Default)]
+struct CarriedThinking {
+    rest: Tokens,
+    /// What was kept for a hand-off.
+    kept: Tokens,
+    /// What had been thought by then.
+    used: Tokens,
+}
+
 /// One choice's way from the prompt to the end of its answer, and the account of what it took.
 #[derive(Debug, Clone)]
 pub struct ChoiceStateMachine {
@@ -75,6 +87,7 @@ pub struct ChoiceStateMachine {
     /// The answer so far, where a limit may break it off that another call can lift.
     answer_so_far: String,
     continuation: ContinuationState,
+    carried: CarriedThinking,
     leaks: LeakCounter,
     logprobs: LogprobBuffer,
     /// True while the running part is to come in one piece.
@@ -112,6 +125,7 @@ impl ChoiceStateMachine {
             stop_filter: StopFilter::new(&terms.stop, terms.kind),
             answer_so_far: String::new(),
             continuation: ContinuationState::default(),
+            carried: CarriedThinking::default(),
             leaks: LeakCounter::default(),
             logprobs: LogprobBuffer::default(),
             is_whole: false,

@@ -70,6 +70,7 @@ impl ChoiceStateMachine {
     /// Ends the part that thinks; the thought is what the next part is to read of it.
     pub(super) fn close_thought(&mut self, ended: ThinkingStopReason, part_end: PartEnd) -> Thought {
         self.end_thinking(ended);
+        self.take_back_thinking(ended != ThinkingStopReason::Closed);
         let mut thought = std::mem::take(&mut self.thought);
         self.shorten_thought(&mut thought);
         self.account.next_part(part_end);

@@ -43,6 +43,8 @@ pub struct ChoiceTerms {
     /// Where a thought is cut that shows, though its upstream was taken to hide it; nothing if nobody stated a limit. For
     /// the class `effort`.
     pub visible_max: Option<Tokens>,
+    /// True if somebody limits thinking tokens: then no more is read than was set aside, though no answer may come of it.
+    pub limits_thoughts: bool,
     /// How far the answer may go in further calls, where money alone limits the first one.
     pub continuation: Option<ContinuationLimit>,
     /// True if an answer that came out empty may be tried again.

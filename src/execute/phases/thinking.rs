@@ -5,7 +5,7 @@ use stint_types::units::Tokens;
 
 use super::super::overrun_guard::with_tolerance;
 use super::super::running_part::CountBias;
-use super::{ChoiceState, ChoiceStateMachine};
+use super::{CarriedThinking, ChoiceState, ChoiceStateMachine};
 
 impl ChoiceStateMachine {
     /// The thought is over: what follows is the answer's budget. The first reason holds.
@@ -29,10 +29,22 @@ impl ChoiceStateMachine {
             let unwritten = self.terms.overhead.saturating_sub(self.account.overhead_now());
             let resumes = matches!(self.class, EnforcementClass::Continue | EnforcementClass::Turn);
             let kept = if resumes && !is_handed_off { unwritten } else { Tokens::ZERO };
-            let rest = self.terms.thinking.saturating_sub(used) + kept;
+            let left = self.terms.thinking.saturating_sub(used);
+            self.carried = CarriedThinking { rest: left, kept, used };
+            let rest = left + kept;
             self.terms.solution += rest;
             self.enforcer.widen(rest);
         }
+    }
+
+    /// What was thought after its rest was left to the answer is taken from the answer again: one limit holds both. So is what was
+    /// kept for a hand-off, where one comes after all.
+    pub(super) fn take_back_thinking(&mut self, is_handed_off: bool) {
+        let CarriedThinking { rest, kept, used } = std::mem::take(&mut self.carried);
+        let now = self.account.thinking_with("", Tokens::ZERO, CountBias::High);
+        let more = now.saturating_sub(used).min(rest);
+        let kept = if is_handed_off { kept } else { Tokens::ZERO };
+        self.terms.solution = self.terms.solution.saturating_sub(more + kept);
     }
 
     /// Why a hand-off came: the budget was spent, or the model ended its text before that.

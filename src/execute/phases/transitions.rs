@@ -42,8 +42,15 @@ impl ChoiceStateMachine {
     }
 
     fn on_thought(&mut self, text: String, tokens: Tokens, ids: &[u32]) -> ChoiceStep {
-        if self.class.is_resumed() && self.state == ChoiceState::Solution {
-            return self.on_late_thought(&text, tokens);
+        if self.enforcer.has_answered() {
+            return self.on_late_thought(text, tokens);
+        }
+        if self.class.is_resumed() && self.state == ChoiceState::Solution && !self.thinks {
+            return self.on_unasked_thought(&text, tokens);
+        }
+        if self.thinks && self.state != ChoiceState::Waiting {
+            // Only blank came, or a thought that was closed: it is still to be answered.
+            self.state = ChoiceState::Thinking;
         }
         self.on_visible_thought();
         if self.is_beyond_budget(&text, tokens) {
@@ -53,6 +60,9 @@ impl ChoiceStateMachine {
                 self.account.add_discarded_thought(&text, tokens);
                 return ChoiceStep::Call(self.resume(ThinkingStopReason::Cut, PartEnd::BrokenOff));
             }
+        }
+        if self.is_beyond_reserved() {
+            return self.end_at_thought(&text, tokens);
         }
         if self.class == EnforcementClass::Continue && self.enforcer.thinking_tokens() > self.thinking_max() {
             // Within the tolerance, and beyond the budget all the same.
@@ -65,14 +75,18 @@ impl ChoiceStateMachine {
         if text.is_empty() { ChoiceStep::Continue } else { ChoiceStep::Show(ChoiceEvent::Thought(text)) }
     }
 
-    /// A thought that begins again inside the answer eats the answer's budget and is not shown.
-    fn on_late_thought(&mut self, text: &str, tokens: Tokens) -> ChoiceStep {
+    /// A thought in a call that was asked for the answer alone, before the answer's first word: the upstream cannot be kept from
+    /// thinking. It eats the answer's budget and is not shown.
+    fn on_unasked_thought(&mut self, text: &str, tokens: Tokens) -> ChoiceStep {
+        if self.is_beyond_reserved() {
+            return self.end_at_thought(text, tokens);
+        }
+        self.enforcer.tolerate_thought();
         if tokens > Tokens::ZERO {
             return self.on_answer("", tokens);
         }
         self.account.add_thinking(text, tokens);
-        let budget = if self.thinks { self.thinking_max() } else { Tokens::ZERO };
-        if self.enforcer.is_late_thought_beyond(budget) {
+        if self.enforcer.is_answer_thought_away() {
             return self.hang_up(String::new());
         }
         ChoiceStep::Continue
@@ -152,6 +166,7 @@ impl ChoiceStateMachine {
 
     /// Shows what passes of some text of the answer.
     fn show_answer(&mut self, text: &str) -> ChoiceStep {
+        self.enforcer.record_answer(text);
         let text = self.enforcer.pass(text);
         self.has_answered |= !text.is_empty();
         self.observe_answer(&text);
@@ -171,6 +186,7 @@ impl ChoiceStateMachine {
         self.begin_answer();
         self.account.add_solution(&delta.arguments, Tokens::ZERO);
         self.tool_calls = true;
+        self.enforcer.record_call();
         self.arguments.entry(delta.index).or_default().push_str(&delta.arguments);
         if self.enforcer.is_answer_beyond() {
             return self.hang_up(String::new());

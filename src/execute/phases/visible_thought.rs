@@ -15,16 +15,24 @@ impl ChoiceStateMachine {
     /// a cut would take the answer with the thought, and the upstream's own limit holds both. A target that went on thinking
     /// when it was asked not to would only do so once more.
     pub(super) fn on_visible_thought(&mut self) {
-        if self.class != EnforcementClass::Effort || self.is_thought_visible {
+        if !self.mark_visible() {
             return;
         }
-        self.is_thought_visible = true;
-        self.enforcer.observe(BehaviorObservation::ShowsThoughts);
-        self.account.mark_thought_visible();
         let can_cut = self.terms.visible_max.is_some() && self.may_be_rescued();
         if can_cut && self.takes_turns() && !self.enforcer.behavior.ignores_switch {
             self.class = EnforcementClass::Turn;
         }
+    }
+
+    /// Notes that a thought shows that was to be hidden; false if that is known, or none was to be.
+    pub(super) fn mark_visible(&mut self) -> bool {
+        if self.class != EnforcementClass::Effort || self.is_thought_visible {
+            return false;
+        }
+        self.is_thought_visible = true;
+        self.enforcer.observe(BehaviorObservation::ShowsThoughts);
+        self.account.mark_thought_visible();
+        true
     }
 
     fn takes_turns(&self) -> bool {

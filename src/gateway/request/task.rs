@@ -17,6 +17,9 @@ use stint_types::units::{EpisodeId, Money, RequestId, Tokens};
 pub enum RequestUpdate {
     /// Something happened to one choice.
     Event(u32, ChoiceEvent),
+    /// What was sent so far is no part of the answer: its upstream failed, and another is asked. Only callers that do not stream
+    /// get this, who have read nothing.
+    Restarted,
     /// All choices ended and were settled.
     Done(Box<RequestReceipt>),
     /// It failed; what was used is settled.
@@ -27,7 +30,7 @@ impl EventSize for RequestUpdate {
     fn text_bytes(&self) -> usize {
         match self {
             RequestUpdate::Event(_, event) => event.text_bytes(),
-            RequestUpdate::Done(_) | RequestUpdate::Failed(_) => 0,
+            RequestUpdate::Restarted | RequestUpdate::Done(_) | RequestUpdate::Failed(_) => 0,
         }
     }
 }

@@ -128,13 +128,19 @@ pub(super) async fn next_attempt(
     retry_after_wait(running, attempts, failure, &spent, reservation).await.map(Ok)
 }
 
-/// Another target or model may be tried while the caller has seen nothing, there is time, and the fault is not the
+/// Another target or model may be tried while the caller has read nothing, there is time, and the fault is not the
 /// caller's as far as that can be known.
 fn may_go_on(context: &RequestContext, failure: &Failure, progress: &[ChoiceProgress]) -> bool {
-    let unseen = progress.iter().all(|choice| choice.first.is_none());
+    // One who does not stream reads nothing before all of it is there.
+    let unread = !context.request.streams || !has_written(progress);
     // What one upstream refuses another may take.
     let helps = failure.retry > Retry::Never && (failure.fault != Fault::Caller || is_refused(failure));
-    unseen && (helps || is_incapable(failure)) && Instant::now() < context.deadline
+    unread && (helps || is_incapable(failure)) && Instant::now() < context.deadline
+}
+
+/// True if something of an answer was sent.
+pub(super) fn has_written(progress: &[ChoiceProgress]) -> bool {
+    progress.iter().any(|choice| choice.first.is_some())
 }
 
 async fn try_other_target(

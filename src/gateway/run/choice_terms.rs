@@ -21,6 +21,7 @@ pub(super) fn terms(offer: &Offer, model: Option<&Model>, prompt: Tokens, reques
         overhead: offer.overhead,
         effort: offer.effort.clone(),
         visible_max: visible_max(offer, request),
+        limits_thoughts: false,
         continuation: offer.continuation,
         rescue: offer.rescue,
         effort_least: least.map(|level| level.word.clone()),

@@ -4,7 +4,7 @@ use crate::execute::{ChoiceProgress, ChoiceTerms, ToolCallFilter, WholeAnswer};
 use crate::gateway::feedback;
 use crate::gateway::request::{RequestContext, scope};
 use stint_sessions::agent::{AnswerCallLimits, ToolCallTrimmer};
-use stint_types::catalog::{LimitedBy, Model, Offer};
+use stint_types::catalog::{EnforcementClass, LimitedBy, Model, Offer};
 use stint_types::chat::CompletionKind;
 use stint_types::units::{Amount, Tokens};
 
@@ -27,6 +27,7 @@ impl OfferAttempt {
             context.step.as_ref().map_or_else(|| undeclared_filter(context), |step| Some(step.passing()));
         let terms = ChoiceTerms {
             whole: if growth.is_none() { whole_answer(context, offer) } else { WholeAnswer::Never },
+            limits_thoughts: limits_thoughts(context, offer),
             ..terms(offer, context.model(offer), context.prompt(offer), &context.request)
         };
         let choice = |_| {
@@ -56,6 +57,14 @@ fn undeclared_filter(context: &RequestContext) -> Option<ToolCallFilter> {
     let limits = AnswerCallLimits::undeclared(request, tools, are_calls_limited);
     let trimmer = || ToolCallTrimmer::within(limits.clone(), tools.clone());
     (!limits.is_unlimited()).then(|| ToolCallFilter::new(trimmer(), None))
+}
+
+/// Whether an account or an episode limits thinking tokens. Where one limit holds thought and answer, all of it is set aside for
+/// both, and that does not matter.
+pub(super) fn limits_thoughts(context: &RequestContext, offer: &Offer) -> bool {
+    let is_apart = offer.class.is_resumed() || offer.class == EnforcementClass::Native;
+    let of_step = || context.step.as_ref().is_some_and(|step| step.limits.thinking.is_some());
+    is_apart && (of_step() || context.allowance().limits_thinking(&offer.model))
 }
 
 /// Whether nothing would be done with the answer while it is written: nobody reads it, no text of the caller's ends it, no other

@@ -14,7 +14,7 @@ use std::sync::Arc;
 
 use tokio::time::Instant;
 
-use crate::execute::ChoiceProgress;
+use crate::execute::{ChoiceProgress, ChoiceTerms};
 use crate::gateway::request::{RequestContext, RequestReservation, needs};
 use stint_backend::{Failure, Fault};
 use stint_decide::plan;
@@ -28,6 +28,7 @@ use super::attempts::{Attempts, acquire};
 use super::choice_terms::terms;
 use super::choices::{jobs, meters, run_choices};
 use super::growth::meter_and_grow;
+use super::offer_attempt::limits_thoughts;
 use super::outcome::RequestOutcome;
 use super::running_request::RunningRequest;
 
@@ -135,7 +136,10 @@ async fn retry_choices(
         Ok(permit) => permit,
         Err(result) => return Some(result),
     };
-    let terms = terms(&offer, running.context.model(&offer), prompt, &request);
+    let terms = ChoiceTerms {
+        limits_thoughts: limits_thoughts(context, &offer),
+        ..terms(&offer, context.model(&offer), prompt, &request)
+    };
     let mut made: Vec<ChoiceProgress> =
         mute.at.iter().map(|at| outcome.progress[*at].retry(terms.clone(), &call_limits)).collect();
     let mut jobs = jobs(running.context, &permit, &offer, &request);

@@ -1,12 +1,12 @@
 //! Takes a request through its offers: attempt after attempt, then the choice among answers, then the outcome.
 
-use tokio::time::Instant;
+use tokio::time::{Instant, timeout_at};
 
-use crate::gateway::RequestStage;
 use crate::gateway::request::{RequestContext, RequestRefusal, RequestReservation};
+use crate::gateway::{RequestStage, RequestUpdate};
 
 use super::attempt_result::AttemptResult;
-use super::attempts::{Attempts, acquire, count_failure, next_attempt};
+use super::attempts::{Attempts, acquire, count_failure, has_written, next_attempt};
 use super::cascade::conclude;
 use super::hedge::attempt;
 use super::offer_attempt::OfferAttempt;
@@ -51,7 +51,14 @@ pub(crate) async fn serve<'r>(
             }
         };
         match next_attempt(running, &mut attempts, &result, &current.progress, reservation).await {
-            Some(next) => acquired = next,
+            Some(next) => {
+                if has_written(&current.progress) {
+                    // Whoever leaves now is noticed by the next attempt.
+                    let _ =
+                        timeout_at(context.deadline, running.updates.send(RequestUpdate::Restarted)).await;
+                }
+                acquired = next;
+            }
             None => {
                 let outcome = conclude(running, attempts.offer, result, current.progress, reservation).await;
                 return Ok(retry_mute_choices(running, outcome, reservation).await);

@@ -47,6 +47,8 @@ pub(super) struct AnthropicStreamWriter {
     waiting: BTreeMap<u32, ToolCallDelta>,
     /// That the model declines, and why, once it does.
     refusal: Option<ToldRefusal>,
+    /// Thoughts and text that came between the pieces of one call.
+    held: Vec<ChoiceEvent>,
 }
 
 impl AnthropicStreamWriter {
@@ -61,6 +63,7 @@ impl AnthropicStreamWriter {
             opened: 0,
             waiting: BTreeMap::new(),
             refusal: None,
+            held: Vec::new(),
         }
     }
 
@@ -82,6 +85,12 @@ impl AnthropicStreamWriter {
                 String::new()
             }
             ChoiceEvent::Logprobs(_) => String::new(),
+            ChoiceEvent::Thought(_) | ChoiceEvent::Signed(_) | ChoiceEvent::Answer(_)
+                if self.is_in_call() =>
+            {
+                self.held.push(event);
+                String::new()
+            }
             ChoiceEvent::Thought(text) => {
                 let opened = self.open(AnthropicOpenBlock::Thinking, || blocks::thinking("", ""));
                 opened + &self.delta(&json!({ "type": "thinking_delta", "thinking": text }))
@@ -150,22 +159,46 @@ impl AnthropicStreamWriter {
         closed + &start + &event("content_block_stop", json!({ "index": at }))
     }
 
+    /// True while a call is open that is not whole.
+    fn is_in_call(&self) -> bool {
+        let is_partial = || matches!(&self.open, Some(AnthropicOpenBlock::Call(_, arguments)) if !is_complete_json(arguments));
+        !self.held.is_empty() || is_partial()
+    }
+
+    /// Writes what came between the pieces of the open call, if that is whole by now.
+    fn flush_held_if_whole(&mut self) -> String {
+        let is_whole = match &self.open {
+            Some(AnthropicOpenBlock::Call(_, arguments)) if !self.held.is_empty() => {
+                is_complete_json(arguments)
+            }
+            _ => false,
+        };
+        if is_whole { self.flush_held() } else { String::new() }
+    }
+
+    /// Writes what came between the pieces of a call, now that it is over.
+    fn flush_held(&mut self) -> String {
+        let held = std::mem::take(&mut self.held);
+        held.into_iter().map(|event| self.event(event)).collect()
+    }
+
     /// Blocks do not overlap, but calls may: a piece of another call waits until the open one is whole.
     fn call(&mut self, piece: ToolCallDelta) -> String {
-        match &mut self.open {
-            Some(AnthropicOpenBlock::Call(index, arguments)) if *index == piece.index => {
-                arguments.push_str(&piece.arguments);
-                return self.delta(&json!({ "type": "input_json_delta", "partial_json": piece.arguments }));
-            }
-            Some(AnthropicOpenBlock::Call(_, arguments)) if !is_complete_json(arguments) => {
-                self.buffer_call(piece);
-            }
-            _ => {
-                self.buffer_call(piece);
-                return self.next_call();
-            }
+        if let Some(AnthropicOpenBlock::Call(index, arguments)) = &mut self.open
+            && *index == piece.index
+        {
+            arguments.push_str(&piece.arguments);
+            let grown = self.delta(&json!({ "type": "input_json_delta", "partial_json": piece.arguments }));
+            return grown + &self.flush_held_if_whole();
         }
-        String::new()
+        let is_named = piece.id.is_some() || piece.name.is_some();
+        if !is_named && piece.arguments.trim().is_empty() && !self.waiting.contains_key(&piece.index) {
+            // Blank behind a call that is whole.
+            return String::new();
+        }
+        let is_in_call = self.is_in_call();
+        self.buffer_call(piece);
+        if is_in_call { String::new() } else { self.next_call() }
     }
 
     fn buffer_call(&mut self, piece: ToolCallDelta) {
@@ -195,6 +228,8 @@ impl AnthropicStreamWriter {
         while !self.waiting.is_empty() {
             text += &self.next_call();
         }
+        text += &self.close();
+        text += &self.flush_held();
         text += &self.close();
         let delta = stop(receipt, self.refusal.as_ref());
         let mut end = json!({ "delta": delta, "usage": usage(receipt), "budget": budget(receipt) });
@@ -247,6 +282,7 @@ mod tests {
             opened: 0,
             waiting: BTreeMap::new(),
             refusal: None,
+            held: Vec::new(),
         }
     }
 
@@ -267,6 +303,8 @@ mod tests {
         while !chunks.waiting.is_empty() {
             text += &chunks.next_call();
         }
+        text += &chunks.close();
+        text += &chunks.flush_held();
         text += &chunks.close();
         let short = |data: &str| {
             let event: Value = serde_json::from_str(data).unwrap();
@@ -313,6 +351,29 @@ mod tests {
         let sealed = format!("0+thinking {seal} 0- 1+thinking {seal} 1- 2+text c 2-");
         check(AnthropicThoughts::Sealed, said.clone(), &sealed);
         check(AnthropicThoughts::Hidden, said, "0+text c 0-");
+    }
+
+    #[test]
+    fn what_comes_between_the_pieces_of_a_call_stands_behind_it() {
+        let said = |between: ChoiceEvent| {
+            vec![
+                call(0, Some("f"), "{\"a\":"),
+                between.clone(),
+                between,
+                call(0, None, "1}"),
+                call(1, Some("g"), "{}"),
+            ]
+        };
+        let text = || ChoiceEvent::Answer("so ".into());
+        let expected = "0+tool_use {\"a\": 1} 0- 1+text so  so  1- 2+tool_use {} 2-";
+        check(AnthropicThoughts::Shown, said(text()), expected);
+        let thought = || ChoiceEvent::Thought("hm".into());
+        let expected = "0+tool_use {\"a\": 1} 0- 1+thinking hm hm  1- 2+tool_use {} 2-";
+        check(AnthropicThoughts::Shown, said(thought()), expected);
+        check(AnthropicThoughts::Hidden, said(thought()), "0+tool_use {\"a\": 1} 0- 1+tool_use {} 1-");
+        // One that is never whole, and one that takes no arguments.
+        let cut = vec![call(0, Some("f"), "{"), text(), call(1, Some("g"), "")];
+        check(AnthropicThoughts::Shown, cut, "0+tool_use { 0- 1+tool_use  1- 2+text so  2-");
     }
 
     #[test]

@@ -36,6 +36,8 @@ pub(super) struct EventWriter {
     logprobs: Vec<Value>,
     /// Pieces of calls that came before an earlier call was whole.
     waiting: BTreeMap<u32, ToolCallDelta>,
+    /// What else came between the pieces of one call.
+    held: Vec<ChoiceEvent>,
     /// True once the model declines.
     refuses: bool,
     /// How many characters of the answer are in messages that are closed.
@@ -57,6 +59,7 @@ impl EventWriter {
             open: None,
             logprobs: Vec::new(),
             waiting: BTreeMap::new(),
+            held: Vec::new(),
             refuses: false,
             letters: 0,
             sources: Vec::new(),
@@ -79,12 +82,16 @@ impl EventWriter {
     /// The text that one event of a choice puts on the wire.
     pub(super) fn write(&mut self, event: ChoiceEvent) -> String {
         match event {
+            ChoiceEvent::ToolCall(piece) => self.call(piece),
+            event if self.is_in_call() => {
+                self.held.push(event);
+                String::new()
+            }
             ChoiceEvent::Thought(text) => self.thought(&text),
             ChoiceEvent::Signed(signed) => self.signed(&signed),
             ChoiceEvent::Answer(text) if self.options.is_compaction => self.summary(&text),
             ChoiceEvent::Answer(text) => self.answer(&text),
             ChoiceEvent::Note(note) => self.note(note),
-            ChoiceEvent::ToolCall(piece) => self.call(piece),
             ChoiceEvent::Logprobs(entries) => {
                 self.logprobs.extend(entries);
                 String::new()
@@ -117,6 +124,8 @@ impl EventWriter {
         while !self.waiting.is_empty() {
             text += &self.next_call();
         }
+        text += &self.close(status);
+        text += &self.flush_held();
         text + &self.close(status)
     }
 
@@ -224,21 +233,46 @@ impl EventWriter {
         closed + &self.open(OpenItem::Summary(text.to_owned()), item, true)
     }
 
+    /// True while a call is open that is not whole.
+    fn is_in_call(&self) -> bool {
+        let is_partial =
+            || matches!(&self.open, Some(OpenItem::Call(call)) if !is_complete_json(&call.arguments));
+        !self.held.is_empty() || is_partial()
+    }
+
+    /// Writes what came between the pieces of the open call, if that is whole by now.
+    fn flush_held_if_whole(&mut self) -> String {
+        let is_whole = match &self.open {
+            Some(OpenItem::Call(call)) if !self.held.is_empty() => is_complete_json(&call.arguments),
+            _ => false,
+        };
+        if is_whole { self.flush_held() } else { String::new() }
+    }
+
+    /// Writes what came between the pieces of a call, now that it is over.
+    fn flush_held(&mut self) -> String {
+        let held = std::mem::take(&mut self.held);
+        held.into_iter().map(|event| self.write(event)).collect()
+    }
+
     /// Items do not overlap, but calls may: a piece of another call waits until the open one is whole.
     fn call(&mut self, piece: ToolCallDelta) -> String {
-        match &mut self.open {
-            Some(OpenItem::Call(call)) if call.index == piece.index => {
-                call.arguments.push_str(&piece.arguments);
-                let has_pieces = self.options.tool_identity(call).form == ToolCallForm::Function;
-                return if has_pieces { self.more_arguments(&piece.arguments) } else { String::new() };
-            }
-            Some(OpenItem::Call(call)) if !is_complete_json(&call.arguments) => self.buffer_call(piece),
-            _ => {
-                self.buffer_call(piece);
-                return self.next_call();
-            }
+        if let Some(OpenItem::Call(call)) = &mut self.open
+            && call.index == piece.index
+        {
+            call.arguments.push_str(&piece.arguments);
+            let has_pieces = self.options.tool_identity(call).form == ToolCallForm::Function;
+            let grown = if has_pieces { self.more_arguments(&piece.arguments) } else { String::new() };
+            return grown + &self.flush_held_if_whole();
         }
-        String::new()
+        let is_named = piece.id.is_some() || piece.name.is_some();
+        if !is_named && piece.arguments.trim().is_empty() && !self.waiting.contains_key(&piece.index) {
+            // Blank behind a call that is whole.
+            return String::new();
+        }
+        let is_in_call = self.is_in_call();
+        self.buffer_call(piece);
+        if is_in_call { String::new() } else { self.next_call() }
     }
 
     fn more_arguments(&mut self, arguments: &str) -> String {

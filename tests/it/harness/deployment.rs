@@ -19,6 +19,8 @@ use stint_types::tasks::Tasks;
 pub(crate) enum Says {
     /// So many tokens, the first after a while.
     Tokens(u64, Duration),
+    /// So many tokens, and then the connection is gone.
+    Breaks(u64),
     /// An error with this status, and these headers.
     Status(u16, &'static str),
     /// That our account there is empty.
@@ -133,6 +135,9 @@ async fn serve(mut socket: TcpStream, script: &Script, log: &Mutex<Vec<Served>>)
             }
             log.lock().unwrap()[turn].billed = Some(count);
         }
+        Says::Breaks(count) => {
+            socket.write_all(beginning(count).as_bytes()).await?;
+        }
         Says::Status(status, headers) => say(&mut socket, status, headers, &json!({})).await?,
         Says::NoQuota => {
             let body =
@@ -164,19 +169,26 @@ fn vector() -> Value {
 
 /// A whole stream, which the end of the connection ends.
 fn answer(count: u64) -> String {
-    let chunk = |delta: Value, finish: Option<&str>| {
-        let choice = json!({ "index": 0, "delta": delta, "finish_reason": finish });
-        json!({ "id": "c", "object": "chat.completion.chunk", "created": 0, "model": "m", "choices": [choice] })
-    };
     let usage = json!({ "prompt_tokens": 5, "completion_tokens": count, "total_tokens": 5 + count });
     let last = json!({ "id": "c", "object": "chat.completion.chunk", "created": 0, "model": "m",
                        "choices": [], "usage": usage });
+    beginning(count)
+        + &format!("data: {}\n\ndata: {last}\n\ndata: [DONE]\n\n", chunk(json!({}), Some("stop")))
+}
+
+/// The same without its end.
+fn beginning(count: u64) -> String {
     let mut text =
         "HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\nconnection: close\r\n\r\n".to_owned();
     for _ in 0..count {
         text += &format!("data: {}\n\n", chunk(json!({ "content": "x" }), None));
     }
-    text + &format!("data: {}\n\ndata: {last}\n\ndata: [DONE]\n\n", chunk(json!({}), Some("stop")))
+    text
+}
+
+fn chunk(delta: Value, finish: Option<&str>) -> Value {
+    let choice = json!({ "index": 0, "delta": delta, "finish_reason": finish });
+    json!({ "id": "c", "object": "chat.completion.chunk", "created": 0, "model": "m", "choices": [choice] })
 }
 
 /// Reads a request to the end of its body.

@@ -68,6 +68,46 @@ async fn one_target_is_tried_again_where_there_is_no_other() {
     }
 }
 
+/// Who does not stream has read nothing of half an answer: another target writes it from the beginning, and both are paid. Who
+/// streams is told.
+#[tokio::test]
+async fn half_an_answer_is_begun_again_elsewhere_for_who_has_read_none_of_it() {
+    let (broken, good) =
+        (Deployment::always(Says::Breaks(3)).await, Deployment::always(Says::tokens(5)).await);
+    let world = on(&[&broken, &good], without_breaker()).await;
+    let cost = |budget: &Value| {
+        let cost = budget["cost_usd"].as_str().unwrap();
+        cost.parse::<stint_types::units::Money>().unwrap().0
+    };
+    let mut is_retried = false;
+    for number in 0..12 {
+        let before = broken.asked();
+        let answer = world.ask("", &question(number)).await.good();
+        let choice = &answer["choices"][0];
+        assert_eq!(
+            (&choice["message"]["content"], &choice["finish_reason"]),
+            (&json!("xxxxx"), &json!("stop"))
+        );
+        if broken.asked() > before {
+            is_retried = true;
+            assert_eq!(answer["budget"]["other"]["attempts"], 1, "{answer}");
+            assert!(cost(&answer["budget"]) > 5 + 5 * 4, "what was thrown away is paid: {answer}");
+        }
+    }
+    assert!(is_retried);
+    let (mut number, mut told) = (0, String::new());
+    while !told.contains("upstream_failed") {
+        let mut question = question(number);
+        question["stream"] = true.into();
+        told = world.ask("", &question).await.text;
+        number += 1;
+        assert!(number < 100, "{told}");
+    }
+    assert!(!told.contains("[DONE]") && told.matches(r#""content":"x""#).count() == 3, "{told}");
+    world.settled().await;
+    assert_eq!(world.account("anonymous").reserved.money.0, 0);
+}
+
 /// UP-08
 #[tokio::test]
 async fn one_that_wants_to_be_left_alone_is_and_where_all_do_the_smallest_wait_is_told() {

@@ -61,7 +61,7 @@ impl UpstreamEventStream {
         UpstreamEventStream {
             response,
             chunk: Bytes::new(),
-            framing: AnswerFraming::Events(SseScanner::new(settings.limits)),
+            framing: AnswerFraming::Events(SseScanner::new(settings.limits).reading_errors()),
             ready: VecDeque::new(),
             secret: settings.api_key.clone(),
             logs_messages: settings.logs_messages,

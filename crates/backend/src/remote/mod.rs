@@ -361,6 +361,7 @@ impl<R: EventReader> RemoteStream<R> {
     async fn advance(&mut self) -> Result<(), Failure> {
         let read = match self.events.next().await? {
             Some(event) => match self.reader.read(&event, &mut self.pieces) {
+                Ok(()) if self.pieces.is_empty() => refusal::of_unread_event(&event).map_or(Ok(()), Err),
                 Ok(()) => return Ok(()),
                 Err(failure) => self.read_repaired(&event, failure),
             },

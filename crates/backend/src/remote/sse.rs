@@ -1,11 +1,16 @@
 //! Server-sent events, byte by byte and within limits.
 //!
 //! The line rules of the WHATWG's specification, except that an upstream without bounds is an error and that
-//! the data stays bytes: the JSON parser checks it later. `event`, `id` and `retry` mean nothing to us.
+//! the data stays bytes: the JSON parser checks it later. `id` and `retry` mean nothing to us.
+//!
+//! What an event is called its data says as well, in every API that we read, but for errors: some servers name an event `error` whose
+//! data does not, and older ones of llama.cpp write `error: {…}` in place of `data: {…}`. The data of both becomes the member `error`,
+//! where that is asked for.
 
 use std::collections::VecDeque;
 
 use memchr::{memchr, memchr2};
+use serde_json::{Value, json};
 
 /// How long a line and an event may be.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -26,8 +31,7 @@ impl Default for SseLimits {
 /// The longest line whose buffer is kept for the next.
 const LINE_KEPT: usize = 8 << 10;
 
-/// An event's `data` lines, joined by line feeds. Events without data are not reported, and what an event is
-/// called its data says as well, in every API that we read.
+/// An event's `data` lines, joined by line feeds. Events without data are not reported.
 pub(super) type SseData = Vec<u8>;
 
 /// The upstream sent more than is allowed at once.
@@ -49,6 +53,10 @@ pub(super) struct SseScanner {
     event: SseData,
     /// The event has a data line, if only an empty one.
     has_data: bool,
+    /// What is called an error is to say so itself.
+    reads_errors: bool,
+    /// The event is called an error.
+    is_error: bool,
     /// The last byte was a carriage return; a line feed that follows belongs to it.
     after_return: bool,
     /// A byte order mark may only stand in front of everything.
@@ -61,6 +69,11 @@ impl SseScanner {
     /// A scanner at the start of a response.
     pub(super) fn new(limits: SseLimits) -> SseScanner {
         SseScanner { limits, ..SseScanner::default() }
+    }
+
+    /// The same, which makes the data of what is called an error say so.
+    pub(super) fn reading_errors(self) -> SseScanner {
+        SseScanner { reads_errors: true, ..self }
     }
 
     /// Takes the next bytes and appends the events that they complete.
@@ -127,8 +140,9 @@ impl SseScanner {
 
     fn end_event(&mut self, events: &mut VecDeque<SseData>) {
         let event = std::mem::take(&mut self.event);
+        let is_error = std::mem::take(&mut self.is_error);
         if std::mem::take(&mut self.has_data) {
-            events.push_back(event);
+            events.push_back(if is_error { error_event(event) } else { event });
         }
     }
 
@@ -138,7 +152,20 @@ impl SseScanner {
             None => (line, &[][..]),
         };
         let value = value.strip_prefix(b" ").unwrap_or(value);
-        if name == b"data" { self.data(value) } else { Ok(()) }
+        if name == b"data" {
+            return self.data(value);
+        }
+        match name {
+            b"event" if self.reads_errors => {
+                self.is_error = value == b"error";
+                Ok(())
+            }
+            b"error" if self.reads_errors => {
+                self.is_error = true;
+                self.data(value)
+            }
+            _ => Ok(()),
+        }
     }
 
     /// The first data of an event.
@@ -163,13 +190,24 @@ impl SseScanner {
     }
 }
 
+/// The data of an error, which says so itself.
+fn error_event(data: SseData) -> SseData {
+    let told: Option<Value> = serde_json::from_slice(&data).ok();
+    let says_so = |told: &Value| told["type"] == "error" || !told["error"].is_null();
+    match told {
+        Some(told) if says_so(&told) => data,
+        Some(told) => json!({ "error": told }).to_string().into_bytes(),
+        None => json!({ "error": String::from_utf8_lossy(&data) }).to_string().into_bytes(),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
 
     fn scan(pieces: &[&[u8]]) -> (Vec<String>, Option<String>) {
         let text = |event: SseData| String::from_utf8(event).unwrap();
-        let mut scanner = SseScanner::new(SseLimits::default());
+        let mut scanner = SseScanner::new(SseLimits::default()).reading_errors();
         let mut events = VecDeque::new();
         for piece in pieces {
             scanner.feed(piece, &mut events).unwrap();
@@ -215,6 +253,17 @@ mod tests {
     fn comments_unknown_fields_and_events_without_data_are_passed_over() {
         check(": test stream\n\ndata: first\nid: 1\n\ndata:second\nid\n\n", &["first", "second"], None);
         check(":\n\nevent: ping\n\nretry: 5\n\nnonsense\n\nDATA: x\n\n data: y\n\n", &[], None);
+    }
+
+    #[test]
+    fn what_is_called_an_error_says_so_itself() {
+        check("event: error\ndata: {\"message\":\"no\"}\n\n", &[r#"{"error":{"message":"no"}}"#], None);
+        check("error: {\"code\":500}\n\ndata: a\n\n", &[r#"{"error":{"code":500}}"#, "a"], None);
+        check("data: boom\nevent: error\n\n", &[r#"{"error":"boom"}"#], None);
+        for told in [r#"{"type":"error","message":"no"}"#, r#"{"error":{"message":"no"}}"#] {
+            check(&format!("event: error\ndata: {told}\n\n"), &[told], None);
+        }
+        check("event: error\n\nevent: message\ndata: a\n\n", &["a"], None);
     }
 
     #[test]

@@ -126,6 +126,23 @@ async fn a_tool_s_long_name_is_sent_short_and_called_by_its_own() {
 }
 
 #[tokio::test]
+async fn a_stream_that_breaks_with_an_error_in_any_form_is_no_whole_answer() {
+    for error in [
+        "data: {\"object\":\"error\",\"message\":\"boom\",\"type\":\"InternalServerError\",\"code\":500}\n\n",
+        "event: error\ndata: {\"message\":\"boom\"}\n\n",
+        "error: {\"code\":500,\"message\":\"boom\"}\n\n",
+        "data: {\"detail\":\"boom\"}\n\n",
+        "data: {\"errors\":[{\"message\":\"boom\"}]}\n\n",
+    ] {
+        let text = events(&[chunk("half")]) + error + "data: [DONE]\n\n";
+        check(stream(&text), 1, Fault::Backend, "the upstream's stream ended in an error 500", false).await;
+    }
+    let ended = events(&[chunk("half")]);
+    check(stream(&ended), 1, Fault::Backend, "the upstream's stream broke off: upstream_truncated", false)
+        .await;
+}
+
+#[tokio::test]
 async fn an_answer_in_one_piece_is_read_as_a_stream_s_chunks_are() {
     let tool = json!({"id": "a", "type": "function", "function": {"name": "f", "arguments": "{}"}});
     let message =

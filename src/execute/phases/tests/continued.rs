@@ -42,12 +42,17 @@ fn continue_cuts_a_backend_that_does_not_hold_its_limit() {
 }
 
 #[test]
-fn continue_counts_a_thought_inside_the_answer_as_answer_and_hides_it() {
+fn continue_counts_a_thought_inside_the_answer_as_a_thought_and_hides_it() {
     let first: &[Piece] = &[thought("1+1", 3), usage(20, 3, None), LIMIT];
-    let second: &[Piece] = &[HAND_OFF, answer("2", 1), thought("or 3?", 7), thought("no", 9)];
-    let seen = play(terms(EnforcementClass::Continue, 3, 8), &[first, second]);
-    check(&seen, (3, 3, 8), ThinkingStopReason::Cut, FinishReason::Length);
+    let short: &[Piece] = &[HAND_OFF, answer("2", 1), thought("or 3?", 7), thought("no", 9), STOP_WORD];
+    let seen = play(terms(EnforcementClass::Continue, 3, 8), &[first, short]);
+    check(&seen, (19, 3, 1), ThinkingStopReason::Cut, FinishReason::Stop);
     assert_eq!((seen.thought.as_str(), seen.answer.as_str()), ("1+1", "2"));
+    // It was asked for none: it gets as much as any call beyond its limit.
+    let long: &[Piece] = &[HAND_OFF, answer("2", 1), thought("or 3?", 30), thought("no", 3), answer("!", 1)];
+    let seen = play(terms(EnforcementClass::Continue, 3, 8), &[first, long]);
+    check(&seen, (33, 3, 1), ThinkingStopReason::Cut, FinishReason::Length);
+    assert_eq!((seen.answer.as_str(), seen.spent.undelivered_thinking), ("2", Tokens(3)));
 }
 
 #[test]

@@ -3,6 +3,7 @@
 mod continued;
 mod effort;
 mod inline;
+mod late;
 mod native;
 mod overrun;
 mod turn;
@@ -28,6 +29,7 @@ pub(super) fn terms(class: EnforcementClass, thinking: u64, solution: u64) -> Ch
         overhead: Tokens(5),
         effort: Some("low".into()),
         visible_max: None,
+        limits_thoughts: false,
         continuation: None,
         rescue: class == EnforcementClass::Effort,
         effort_least: Some("none".into()),

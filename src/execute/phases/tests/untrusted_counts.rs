@@ -76,14 +76,14 @@ fn a_thought_in_one_piece_is_a_thought_all_the_same() {
 fn a_thought_that_follows_the_answer_is_counted_and_ends_with_its_budget() {
     let late = [vec![answer("4", 0)], texts(thought, "eighty! ", 40)].concat();
     let ended = [late.clone(), vec![STOP_WORD]].concat();
-    let seen = play(on_turn(20, 100), &[&ended]);
+    let seen = play(on_turn(200, 100), &[&ended]);
     assert_eq!((seen.thought.as_str(), seen.answer.as_str()), ("", "4"));
     assert_eq!((seen.spent.thinking, seen.finish), (Tokens(92), Some(FinishReason::Stop)));
     let told = [late, vec![usage(5, 42, Some(40)), STOP_WORD]].concat();
-    assert_eq!(play(on_turn(20, 100), &[&told]).spent.thinking, Tokens(40));
-    // Beyond thought and answer, and what is tolerated, nobody waits for its end.
+    assert_eq!(play(on_turn(200, 100), &[&told]).spent.thinking, Tokens(40));
+    // Beyond its budget nobody waits for its end.
     let endless = [vec![answer("4", 0)], texts(thought, "eighty! ", 1_000)].concat();
     let seen = play(on_turn(20, 100), &[&endless]);
     assert_eq!(seen.finish, Some(FinishReason::Length));
-    assert!(seen.taken < 200, "{}", seen.taken);
+    assert!(seen.taken < 20, "{}", seen.taken);
 }

@@ -63,6 +63,30 @@ fn check(thoughts: ResponsesThoughts, said: Vec<ChoiceEvent>, expected: &str) {
 }
 
 #[test]
+fn what_comes_between_the_pieces_of_a_call_stands_behind_it() {
+    let said = |between: ChoiceEvent| {
+        vec![
+            call(0, Some("f"), "{\"a\":"),
+            between.clone(),
+            between,
+            call(0, None, "1}"),
+            call(1, Some("g"), "{}"),
+        ]
+    };
+    let text = || ChoiceEvent::Answer("so ".into());
+    let expected = "0+function_call {\"a\": 1} 0- 1+message so  so  1- 2+function_call {} 2-";
+    check(ResponsesThoughts::Content, said(text()), expected);
+    let thought = || ChoiceEvent::Thought("hm".into());
+    let expected = "0+function_call {\"a\": 1} 0- 1+reasoning hm hm 1- 2+function_call {} 2-";
+    check(ResponsesThoughts::Content, said(thought()), expected);
+    let expected = "0+function_call {\"a\": 1} 0- 1+function_call {} 1-";
+    check(ResponsesThoughts::Hidden, said(thought()), expected);
+    // One that is never whole.
+    let cut = vec![call(0, Some("f"), "{"), text(), text()];
+    check(ResponsesThoughts::Content, cut, "0+function_call { 0- 1+message so  so  1-");
+}
+
+#[test]
 fn items_open_and_close_one_after_another_and_hidden_ones_are_not_told() {
     let said = || {
         vec![

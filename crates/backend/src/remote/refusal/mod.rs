@@ -101,6 +101,27 @@ pub(super) fn of_event(error: &Value) -> Failure {
     Failure { unsent: false, ..of_error(error, "the upstream's stream ended in an error") }
 }
 
+/// An event that said nothing to its reader, and is an error in the form of some server that has no member `error`:
+/// `{"object": "error", …}` (older ones of vLLM), `{"detail": …}` (FastAPI), `{"errors": […]}`, `{"code": …, "message": …}`. What has
+/// something of an answer is none.
+pub(super) fn of_unread_event(data: &[u8]) -> Option<Failure> {
+    const NAMES: [&[u8]; 3] = [b"\"error", b"\"detail\"", b"\"message\""];
+    if NAMES.iter().all(|name| memmem::find(data, name).is_none()) {
+        return None;
+    }
+    let body: Value = serde_json::from_slice(data).ok()?;
+    let object = body.get(0).unwrap_or(&body);
+    let has = |member: &str| !object[member].is_null();
+    if ANSWER_MEMBERS.into_iter().any(has) {
+        return None;
+    }
+    let list = object["errors"].as_array().and_then(|errors| errors.first());
+    let names_error = object["object"] == "error" || object["type"] == "error";
+    let is_message = object["message"].is_string() && (has("code") || has("status"));
+    let is_error = names_error || is_message || ["error", "detail", "errors"].into_iter().any(has);
+    is_error.then(|| of_event(list.unwrap_or(object)))
+}
+
 /// An error that came under no status of its own.
 fn of_error(error: &Value, message: &str) -> Failure {
     let said = UpstreamError::read(error);
@@ -256,6 +277,35 @@ mod tests {
         check(r#"{"error": "boom", "usage": {"prompt_tokens": 10}}"#, None);
         check(r#"{"choices": [{"message": {"content": "\"error\""}}]}"#, None);
         check("no \"error\"", None);
+    }
+
+    #[test]
+    fn an_event_that_says_nothing_may_be_an_error_in_the_form_of_some_server() {
+        let check = |event: &str, expected: Option<Fault>| {
+            let failure = of_unread_event(event.as_bytes());
+            let told = failure.map(|failure| (failure.fault, failure.unsent));
+            assert_eq!(told, expected.map(|fault| (fault, false)), "{event}");
+        };
+        check(
+            r#"{"object":"error","message":"dead","type":"InternalServerError","code":500}"#,
+            Some(Fault::Backend),
+        );
+        check(r#"{"object":"error","message":"slow down","code":429}"#, Some(Fault::Overload));
+        check(r#"{"detail":"boom"}"#, Some(Fault::Backend));
+        check(r#"{"errors":[{"message":"slow down","code":429}]}"#, Some(Fault::Overload));
+        check(r#"{"code":500,"message":"boom"}"#, Some(Fault::Backend));
+        check(r#"[{"error":{"code":503}}]"#, Some(Fault::Overload));
+        for event in [
+            r#"{"choices":[{"index":0,"delta":{"role":"assistant","content":""}}],"detail":"a"}"#,
+            r#"{"choices":[],"errors":["x"]}"#,
+            r#"{"type":"message_start","message":{"id":"m","content":[]}}"#,
+            r#"{"type":"response.created","response":{"error":null}}"#,
+            r#"{"type":"ping","message":"\"error\""}"#,
+            r#"{"error":null,"detail":null,"errors":null}"#,
+            "[DONE]",
+        ] {
+            check(event, None);
+        }
     }
 
     #[test]

@@ -194,12 +194,17 @@ impl crate::remote::EventReader for OpenAiResponsesReader {
             {
                 pieces.push_back(Piece::Summary(delta.into()));
             }
+            "response.completed" if matches!(text(response, "status"), "failed" | "cancelled") => {
+                pieces.extend(usage(&response["usage"]).map(Piece::Usage));
+                return Err(refusal::of_event(&response["error"]));
+            }
             kind @ ("response.completed" | "response.incomplete") => {
                 self.finish_output(&response["output"], pieces);
                 pieces.extend(usage(&response["usage"]).map(Piece::Usage));
                 pieces.extend(members(response).map(Box::new).map(Piece::Members));
+                let is_whole = kind == "response.completed" && text(response, "status") != "incomplete";
                 pieces.push_back(Piece::End(match text(&response["incomplete_details"], "reason") {
-                    _ if kind == "response.completed" => self.completed_reason(),
+                    _ if is_whole => self.completed_reason(),
                     "content_filter" => GenerationEnd::Filtered,
                     "" | "max_output_tokens" => GenerationEnd::Limit,
                     _ => GenerationEnd::BrokenOff,

@@ -40,7 +40,15 @@ pub struct Allowance {
 impl Allowance {
     /// True if a model that has no price cannot be afforded.
     pub fn limits_money(&self, model: &str) -> bool {
-        let limits = [Some(&self.overall), self.models.get(model)];
-        limits.into_iter().flatten().any(|limit| limit.money.is_some())
+        self.limits_on(model).any(|limit| limit.money.is_some())
+    }
+
+    /// True if thinking tokens of that model are limited.
+    pub fn limits_thinking(&self, model: &str) -> bool {
+        self.limits_on(model).any(|limit| limit.thinking.is_some())
+    }
+
+    fn limits_on(&self, model: &str) -> impl Iterator<Item = &TightestLimits> {
+        [Some(&self.overall), self.models.get(model)].into_iter().flatten()
     }
 }
