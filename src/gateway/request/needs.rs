@@ -49,7 +49,7 @@ pub(crate) fn member(request: &Request, word: &str) -> &'static str {
     } else if is(Capability::Penalties) {
         penalty(request).unwrap_or("model")
     } else if is(Capability::Logprobs) {
-        "logprobs"
+        members.logprobs
     } else if request.tools.is_empty() {
         "model"
     } else if is(Capability::Tools) {
@@ -79,7 +79,7 @@ fn asking(request: &Request, lack: UnsupportedFeature) -> &'static str {
         UnsupportedFeature::Tools => "tools",
         UnsupportedFeature::Choice => "tool_choice",
         UnsupportedFeature::Penalties => penalty(request).unwrap_or("model"),
-        UnsupportedFeature::Logprobs => "logprobs",
+        UnsupportedFeature::Logprobs => members.logprobs,
         UnsupportedFeature::Answers => "n",
         UnsupportedFeature::Service | UnsupportedFeature::Thinking => "model",
     }

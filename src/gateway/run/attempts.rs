@@ -12,7 +12,7 @@ use tokio::time::Instant;
 use crate::execute::ChoiceProgress;
 use crate::gateway::request::{RequestContext, RequestReservation};
 use stint_backend::fleet::{Permit, PermitRequest};
-use stint_backend::{Failure, Fault, Retry};
+use stint_backend::{Failure, Fault, REQUEST_TOO_LARGE, Retry};
 use stint_types::catalog::{ChoiceUsage, Offer, Plan};
 
 use super::attempt_result::AttemptResult;
@@ -133,7 +133,8 @@ pub(super) async fn next_attempt(
 fn may_go_on(context: &RequestContext, failure: &Failure, progress: &[ChoiceProgress]) -> bool {
     let unseen = progress.iter().all(|choice| choice.first.is_none());
     // What one upstream refuses another may take.
-    let helps = failure.retry > Retry::Never && (failure.fault != Fault::Caller || is_refused(failure));
+    let is_open = is_refused(failure) || failure.code == Some(REQUEST_TOO_LARGE);
+    let helps = failure.retry > Retry::Never && (failure.fault != Fault::Caller || is_open);
     unseen && (helps || is_incapable(failure)) && Instant::now() < context.deadline
 }
 

@@ -200,9 +200,14 @@ fn check_tool_name(param: &str, name: &str) -> Result<(), ApiError> {
 /// A tool of the caller's, as OpenAI declares it, which is how the canonical request has it.
 fn read_tool(path: &str, tool: Value) -> Result<Tool, ApiError> {
     let mut fields = Fields::from_value(path, tool)?;
-    if !matches!(fields.text("type")?.as_deref(), None | Some("custom")) {
-        let must = "must be \"custom\": tools that run at a provider are not offered";
-        return Err(ApiError::invalid(Some(&fields.full_name("type")), must));
+    match fields.text("type")?.as_deref() {
+        None | Some("custom") => {}
+        Some(kind) if is_run_by_callers(kind) => return known_tool(fields, kind),
+        Some(_) => {
+            let must = "must be \"custom\", or one that you run (bash_…, text_editor_…, memory_…, computer_…): tools that run at a \
+                        provider are not offered";
+            return Err(ApiError::invalid(Some(&fields.full_name("type")), must));
+        }
     }
     let name = fields.require("name")?;
     check_tool_name(&fields.full_name("name"), &name)?;
@@ -226,6 +231,36 @@ fn read_tool(path: &str, tool: Value) -> Result<Tool, ApiError> {
     fields.finish()?;
     let declaration = json!({ "type": "function", "function": function });
     Ok(Tool { cache_breakpoint: marked, anthropic_members: members, ..Tool::new(name, declaration) })
+}
+
+/// The beginnings of tools that Claude knows by itself, and callers run.
+const RUN_BY_CALLERS: [&str; 4] = ["bash_", "text_editor_", "memory_", "computer_"];
+
+fn is_run_by_callers(kind: &str) -> bool {
+    let date = |start: &&str| kind.strip_prefix(*start).unwrap_or_default();
+    RUN_BY_CALLERS
+        .iter()
+        .map(|start| date(start))
+        .any(|date| date.len() == 8 && date.bytes().all(|byte| byte.is_ascii_digit()))
+}
+
+/// A tool that Claude knows by itself, and the caller runs: it goes on as it was written.
+fn known_tool(mut fields: Fields, kind: &str) -> Result<Tool, ApiError> {
+    let name = fields.require("name")?;
+    check_tool_name(&fields.full_name("name"), &name)?;
+    let marked = cache_control::take(&mut fields)?;
+    check_callers(&mut fields)?;
+    fields.take_all(&["defer_loading"]);
+    let mut members = Map::new();
+    members.insert("type".into(), kind.into());
+    members.extend(fields.take_rest());
+    let function = json!({ "name": name, "parameters": { "type": "object" } });
+    let declaration = json!({ "type": "function", "function": function });
+    Ok(Tool {
+        cache_breakpoint: marked,
+        anthropic_members: Some(members.into()),
+        ..Tool::new(name, declaration)
+    })
 }
 
 /// What only Claude gets of a tool: examples of its input, and whether that is streamed as it is written.

@@ -107,6 +107,8 @@ fn message(choice: CollectedChoice, options: OpenAiRenderOptions) -> (ChatMessag
     }
     if !options.thoughts {
         reasoning_details.clear();
+    } else if options.mirror && !thought.is_empty() {
+        reasoning_details.insert(0, signed::text_detail(&thought));
     }
     let tool_calls = with_extras(tool_calls, extras);
     // The model said only at the end that all of it declines.

@@ -41,11 +41,13 @@ mod summary_reader;
 mod tests;
 mod timeouts;
 mod tls_roots;
+mod tool_media;
 mod tool_names;
 mod transport_error;
 mod uncounted;
 #[cfg(test)]
 mod upstream;
+mod user_turn;
 pub mod vllm;
 mod wire;
 
@@ -78,7 +80,7 @@ pub use cache_policy::{CachePolicy, Caching};
 pub use caller_headers::{ANY_BETA, CallerHeaderRules, HARMLESS_BETAS};
 pub use connections::Connections;
 pub use secret::Secret;
-pub use settings::{Auth, Settings, SettingsError};
+pub use settings::{Auth, LengthenedTimes, Settings, SettingsError};
 pub use silence_policy::SilencePolicy;
 pub use sse::SseLimits;
 
@@ -121,6 +123,11 @@ pub trait Provider: fmt::Debug + Send + Sync + 'static {
 
     /// Whether it takes names of tools of more than 64 bytes. Others are sent shorter ones.
     fn takes_long_tool_names(&self) -> bool {
+        false
+    }
+
+    /// Whether it takes the tools that Anthropic's models know by themselves.
+    fn takes_anthropic_tools(&self) -> bool {
         false
     }
 
@@ -174,6 +181,9 @@ impl<P: Provider> RemoteBackend<P> {
     }
 
     async fn start(&self, call: BackendCall) -> Result<Generation, Failure> {
+        if !self.provider.takes_anthropic_tools() {
+            tool_calls::refuse_anthropic_tools(&call.request)?;
+        }
         let names = if self.provider.takes_long_tool_names() {
             ShortToolNames::default()
         } else {
@@ -203,7 +213,8 @@ impl<P: Provider> RemoteBackend<P> {
         let events = if call.whole {
             self.client.whole(sent, call.part.tokens_max()).await?
         } else {
-            self.client.stream(sent, self.provider.silence_policy(&call)).await?
+            let stated = call.request.budget.deadline;
+            self.client.stream(sent, self.provider.silence_policy(&call), stated).await?
         };
         if call.whole || events.is_whole() {
             lap.mark_whole();

@@ -16,7 +16,7 @@ use stint_types::units::Tokens;
 use super::llamacpp::{self, LlamaCppBackend};
 use super::openai::{self, OpenAiBackend};
 use super::upstream::{AnswerStep, TestUpstream, answer, chunked, events, json, stream};
-use super::{Connections, Secret, Settings, golden};
+use super::{Connections, LengthenedTimes, Secret, Settings, golden};
 
 const CHAT: &str = "/v1/chat/completions";
 const KEY: &str = "canary-0123456789";
@@ -206,8 +206,24 @@ async fn a_refused_connection_was_never_sent_and_names_no_address() {
 #[tokio::test(start_paused = true)]
 async fn an_upstream_that_never_answers_times_out_at_the_first_byte() {
     let start = tokio::time::Instant::now();
-    check(vec![AnswerStep::Hang], 0, Fault::Timeout, "the upstream did not answer", false).await;
+    let told = "the model's server sent nothing for 20s; first_byte_timeout of its [[backend]] in the gateway's configuration \
+                allows more";
+    check(vec![AnswerStep::Hang], 0, Fault::Timeout, told, false).await;
     assert_eq!(start.elapsed().as_secs(), 20);
+}
+
+#[test]
+fn a_callers_deadline_lengthens_the_times_that_nobody_set() {
+    let lengthened = LengthenedTimes { first_byte: true, total: true };
+    let [stated, less] = [1_800, 5].map(|seconds| Some(Duration::from_secs(seconds)));
+    let unset = Settings { lengthened, ..Settings::default() };
+    assert_eq!(
+        (unset.first_byte_within(stated), unset.total_within(stated)),
+        (stated.unwrap(), stated.unwrap())
+    );
+    assert_eq!((unset.first_byte_within(less), unset.total_within(None)), (unset.first_byte, unset.total));
+    let set = Settings::default();
+    assert_eq!((set.first_byte_within(stated), set.total_within(stated)), (set.first_byte, set.total));
 }
 
 #[tokio::test(start_paused = true)]

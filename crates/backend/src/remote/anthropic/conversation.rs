@@ -4,7 +4,7 @@
 use serde_json::{Value, json};
 
 use crate::remote::caller_options::ImageSource;
-use crate::remote::wire;
+use crate::remote::{user_turn, wire};
 use crate::{BackendCall, Failure, GenerationPart, Thought, UnsupportedFeature};
 use stint_types::chat::{ContentPart, EffortChange, Message, Request, Role};
 
@@ -48,7 +48,7 @@ pub(super) fn turns(
         _ => "",
     };
     match turns.last() {
-        None => Err(Failure::incapable(UnsupportedFeature::Prompt, "this model needs a message of the user")),
+        None => Err(user_turn::missing(request)),
         Some("assistant") => Err(Failure::incapable(
             UnsupportedFeature::Prompt,
             "this model cannot go on with an assistant's message: end with the user's",
