@@ -317,7 +317,7 @@ async fn our_empty_account_is_not_the_callers_empty_budget() {
     let script = whole("429 Too Many Requests", "content-type: application/json\r\n", &body.to_string());
     check(script, Expected { cost: Cost::Nothing, ..FAILED }, patient).await;
     let script = whole("429 Too Many Requests", "retry-after: 7\r\n", "{}");
-    let busy = Expected { status: 503, code: "overloaded", cost: Cost::Nothing, begun: false };
+    let busy = Expected { status: 429, code: "rate_limit_exceeded", cost: Cost::Nothing, begun: false };
     check(script, busy, patient).await;
 }
 

@@ -141,9 +141,12 @@ fn message(message: &Message, images: &ImageTokens) -> u64 {
     let id = message.tool_call_id.as_deref().map_or(0, bytes);
     let moved =
         if message.role == Role::Tool && message.content.iter().any(is_media) { MOVED + id } else { 0 };
+    let passed = message.unknown_members.iter();
+    let passed: u64 = passed.map(|(name, value)| MESSAGE + bytes(name) + json(value)).sum();
     MESSAGE
         + content
         + moved
+        + passed
         + calls
         + signed
         + rest.into_iter().flatten().map(|text| bytes(text)).sum::<u64>()

@@ -1,5 +1,7 @@
 //! Derives what a request needs of a model: its service and its capabilities.
 
+use std::sync::Arc;
+
 use serde_json::Value;
 
 use crate::gateway::RequestRefusal;
@@ -32,10 +34,19 @@ pub(crate) fn of(request: &Request) -> Needs {
         let mode = choice.pointer("/allowed_tools/mode").unwrap_or(choice);
         mode != "auto" && mode != "none"
     });
-    let members = request.unknown_members.keys().map(|name| name.as_str().into()).collect();
+    let members = request.unknown_members.keys().map(|name| name.as_str().into());
+    let members = members.chain(members_of_messages(request)).collect();
     let shapes_answer =
         schema || request.unknown_members.keys().any(|name| MemberPhase::of(name) == MemberPhase::Answer);
     Needs { service, capabilities, forces_tools, cache_ttl: request.cache_ttl(), members, shapes_answer }
+}
+
+/// The members of messages that have no meaning here, by their paths.
+fn members_of_messages(request: &Request) -> impl Iterator<Item = Arc<str>> {
+    let messages = request.messages.iter().enumerate();
+    messages.flat_map(|(at, message)| {
+        message.unknown_members.keys().map(move |name| format!("messages[{at}].{name}").into())
+    })
 }
 
 /// The caller's member that asks for what `word` stands for.

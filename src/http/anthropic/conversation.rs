@@ -163,7 +163,8 @@ fn read_block(mut block: Fields, message: &mut Message) -> Result<Option<Message
 }
 
 /// What to do with a file, of which a prompt's tokens have no bound.
-const DOCUMENT: &str = "document is not offered: send a file's text as a text block, or its pages as image blocks";
+const DOCUMENT: &str =
+    "document is not offered: send a file's text as a text block, or its pages as image blocks";
 
 /// Citations are not part of the answer.
 fn text(mut block: Fields, content: &mut Vec<ContentPart>) -> Result<(), ApiError> {

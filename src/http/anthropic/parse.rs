@@ -237,11 +237,8 @@ fn read_tool(path: &str, tool: Value) -> Result<Tool, ApiError> {
 const RUN_BY_CALLERS: [&str; 4] = ["bash_", "text_editor_", "memory_", "computer_"];
 
 fn is_run_by_callers(kind: &str) -> bool {
-    let date = |start: &&str| kind.strip_prefix(*start).unwrap_or_default();
-    RUN_BY_CALLERS
-        .iter()
-        .map(|start| date(start))
-        .any(|date| date.len() == 8 && date.bytes().all(|byte| byte.is_ascii_digit()))
+    let mut dates = RUN_BY_CALLERS.iter().filter_map(|start| kind.strip_prefix(*start));
+    dates.any(|date| date.len() == 8 && date.bytes().all(|byte| byte.is_ascii_digit()))
 }
 
 /// A tool that Claude knows by itself, and the caller runs: it goes on as it was written.

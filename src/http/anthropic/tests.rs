@@ -193,7 +193,8 @@ fn what_only_claude_takes_of_a_tool_is_kept_for_it() {
 #[test]
 fn a_tool_that_claude_knows_and_the_caller_runs_goes_on_as_it_is() {
     let screen = json!({ "type": "computer_20250124", "name": "computer", "display_width_px": 800 });
-    let request = read(&json!({ "tools": [{ "type": "bash_20250124", "name": "bash" }, screen] })).request;
+    let tools = json!({ "tools": [{ "type": "bash_20250124", "name": "bash" }, screen] });
+    let request = asked(&json!([{ "role": "user", "content": "hi" }]), &tools);
     let kinds: Vec<_> = request.tools.iter().map(|tool| (&*tool.name, tool.anthropic_type())).collect();
     assert_eq!(kinds, [("bash", Some("bash_20250124")), ("computer", Some("computer_20250124"))]);
     assert_eq!(request.tools[1].anthropic_members.as_ref().unwrap()["display_width_px"], 800);

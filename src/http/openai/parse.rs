@@ -271,7 +271,7 @@ fn message(path: &str, value: Value) -> Result<Message, ApiError> {
     fields.take_all(ECHOED);
     let mut signed = signed::read_details(&details);
     signed.extend(extras);
-    let message = Message {
+    let mut message = Message {
         role,
         content,
         thought,
@@ -284,8 +284,14 @@ fn message(path: &str, value: Value) -> Result<Message, ApiError> {
         is_error: false,
         name: fields.text("name")?,
         phases: Vec::new(),
+        unknown_members: Map::new(),
     };
-    fields.finish()?;
+    // A mark of the whole message is that of its last part.
+    if let Some(keep) = cache_control::take_any(&mut fields)? {
+        cache_control::add_mark(&mut message.content, keep);
+    }
+    message.unknown_members = fields.take_rest();
+    message.unknown_members.retain(|_, value| !value.is_null());
     Ok(message)
 }
 

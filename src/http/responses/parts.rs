@@ -28,7 +28,8 @@ fn one(path: &str, part: Value) -> Result<ContentPart, ApiError> {
         Some("input_image") => image(&mut fields)?,
         Some("input_audio") => audio(&mut fields)?,
         Some("input_file") => {
-            let why = "input_file is not offered: send a file's text as input_text, or its pages as input_image";
+            let why =
+                "input_file is not offered: send a file's text as input_text, or its pages as input_image";
             return Err(ApiError::invalid(Some(&fields.full_name("type")), why));
         }
         _ => {

@@ -51,7 +51,11 @@ mod tests {
         let input = [call.clone(), output("sunny"), user];
         assert_eq!(repeated(std::slice::from_ref(&call), &input), HashSet::from([0]));
         assert_eq!(repeated(&[call.clone(), output("sunny")], &input), HashSet::from([0, 1]));
-        assert_eq!(repeated(&[call, output("rainy")], &input), HashSet::from([0]), "another output is none of it");
+        assert_eq!(
+            repeated(&[call, output("rainy")], &input),
+            HashSet::from([0]),
+            "another output is none of it"
+        );
         assert_eq!(repeated(&[], &input), HashSet::new());
     }
 }

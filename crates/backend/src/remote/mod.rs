@@ -66,6 +66,7 @@ use stint_types::chat::{EmbeddingRequest, Request, SigningDomain};
 use stint_types::units::Tokens;
 
 use super::speed::{CallTimer, SpeedEstimator};
+use super::tool_calls;
 use super::{
     Backend, BackendCall, EmbeddingResult, Failure, Generation, Piece, TargetBehavior, Turns,
     UnsupportedFeature,

@@ -10,12 +10,14 @@ use tokio::net::TcpListener;
 use crate::{
     Backend, BackendCall, Failure, Fault, GenerationEnd, GenerationPart, Piece, TagEdge, Thought, TokenUsage,
 };
+use stint_types::catalog::EnforcementClass;
 use stint_types::chat::{EmbeddingInputs, EmbeddingRequest, EpisodeLimits, short_tool_name};
 use stint_types::units::Tokens;
 
 use super::llamacpp::{self, LlamaCppBackend};
-use super::openai::{self, OpenAiBackend};
+use super::openai::{self, Dialect, OpenAiBackend};
 use super::upstream::{AnswerStep, TestUpstream, answer, chunked, events, json, stream};
+use super::vllm::VllmBackend;
 use super::{Connections, LengthenedTimes, Secret, Settings, golden};
 
 const CHAT: &str = "/v1/chat/completions";
@@ -94,6 +96,34 @@ fn chunk(text: &str) -> Value {
 fn with(mut steps: Vec<AnswerStep>, more: impl IntoIterator<Item = AnswerStep>) -> Vec<AnswerStep> {
     steps.extend(more);
     steps
+}
+
+#[tokio::test]
+async fn a_vllm_server_that_counts_no_tokens_is_asked_for_them_once_and_serves_by_its_chat() {
+    let refusals = [
+        ("403 Forbidden", ""),
+        ("404 Not Found", r#"{"detail":"Not Found"}"#),
+        ("405 Method Not Allowed", "<html>"),
+    ];
+    for (status, body) in refusals {
+        let finish = json!({"choices": [{"index": 0, "delta": {}, "finish_reason": "stop"}]});
+        let text = events(&[chunk("4"), chunk("2"), finish]) + "data: [DONE]\n\n";
+        let said = || (CHAT, stream(&text));
+        let upstream =
+            TestUpstream::start(vec![("/tokenize", answer(status, "", body)), said(), said(), said()]).await;
+        let client = settings(&format!("{}/v1/", upstream.address));
+        let settings = openai::Settings { client, dialect: Dialect::vllm(), ..openai::Settings::default() };
+        let backend = VllmBackend::new(&Connections::default(), settings).unwrap();
+        let thought = GenerationPart::Thought { thinking: Tokens(8), solution: Tokens(8) };
+        let resumed = BackendCall { class: EnforcementClass::Continue, ..call(thought) };
+        for call in [total(), total(), resumed] {
+            assert_eq!(backend.count_prompt(call.request.clone()).await, None, "it is estimated");
+            let (pieces, failure) = run(&backend, call).await;
+            assert!(failure.is_none() && !pieces.is_empty(), "{status}: {failure:?}");
+        }
+        let counted = upstream.asked().iter().filter(|asked| asked.head.contains("tokenize")).count();
+        assert_eq!(counted, 1, "{status}");
+    }
 }
 
 #[tokio::test]

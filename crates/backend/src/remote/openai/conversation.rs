@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use crate::Thought;
-use crate::remote::{tool_media, wire};
+use crate::remote::{passthrough, tool_media, wire};
 use stint_types::chat::{CacheTtl, ContentPart, Message, Role, ToolCallExtra};
 
 use super::dialect::{ResumeMethod, ThoughtReplay};
@@ -15,6 +15,7 @@ pub(in crate::remote) fn plain_messages(settings: &Settings, messages: &[Message
     let Value::Array(mut turns) = wire::messages(&messages, false) else { return Vec::new() };
     for (turn, message) in turns.iter_mut().zip(&*messages) {
         settings.dialect.call_ids.rewrite(turn);
+        passthrough::add_message_members(turn, message, &settings.client.members);
         return_extras(settings, message, turn);
         if let Some((name, thought)) = replayed_thought(settings, message) {
             turn[name] = thought;
