@@ -139,9 +139,11 @@ pub(super) fn read(root: &Section<'_>, known: &KnownModels<'_>) -> Settings {
     let admin = admin::admin(root, &listeners);
     let terms = accounts.into_terms();
     let guardrails = guardrail::guardrails(root, &catalog);
+    let idempotency = idempotency::idempotency(root, gateway.time_max, gateway.flights_max);
+    let gateway = gateway.remembered_for(idempotency.keep);
     Settings {
         http,
-        idempotency: idempotency::idempotency(root, gateway.time_max, gateway.flights_max),
+        idempotency,
         agents: agents::agents(root, gateway.time_max),
         gateway,
         responses: responses::responses(root),

@@ -129,11 +129,17 @@ fn bodies_max(server: &Section<'_>, body_max: usize) -> usize {
     said.unwrap_or_else(|| body_max.max(256 << 20))
 }
 
+/// The latest deadline that a caller may state where the operator set no limit.
+const DEADLINE_MAX: Duration = Duration::from_hours(1);
+
 /// `[gateway]`.
 pub(super) fn gateway(root: &Section<'_>, opening_quantile: Chance) -> gateway::Settings {
     let gateway = root.section("gateway");
+    let time_max = seconds(&gateway, "time_max", 600);
     gateway::Settings {
-        time_max: seconds(&gateway, "time_max", 600),
+        time_max,
+        // Who set a limit has set it for all.
+        deadline_max: if gateway.has("time_max") { time_max } else { DEADLINE_MAX },
         settle_patience: seconds(&gateway, "settle_patience", 2),
         meter_every: seconds(&gateway, "meter_every", 5),
         wait_max: gateway

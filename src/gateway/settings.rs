@@ -10,6 +10,8 @@ use stint_types::units::Chance;
 pub struct Settings {
     /// How long a request may run where its caller states no deadline.
     pub time_max: Duration,
+    /// The latest deadline that a caller may state.
+    pub deadline_max: Duration,
     /// How long the last chunk waits for its settlement to be durable.
     pub settle_patience: Duration,
     /// How often a long run is noted in the ledger, for the case that nobody comes back to settle it.
@@ -24,4 +26,14 @@ pub struct Settings {
     pub opening_quantile: Chance,
     /// The most requests in flight at once; more are refused as overload.
     pub flights_max: usize,
+}
+
+impl Settings {
+    /// The same, where the answer to a request with an idempotency key is remembered for so long: none may run for longer.
+    #[must_use]
+    pub(crate) fn remembered_for(self, keep: Duration) -> Settings {
+        let is_remembered = keep >= self.time_max;
+        let deadline_max = if is_remembered { self.deadline_max.min(keep) } else { self.deadline_max };
+        Settings { deadline_max, ..self }
+    }
 }

@@ -85,6 +85,7 @@ fn model_page(model: &Model) -> Value {
         "created": 0,
         "owned_by": "stint",
         "context_length": model.knows_context().then_some(model.context),
+        "output_max": model.output_max,
         "thinking_max": model.thinking_max,
         "enforced": model.classes.first().map(|class| class.as_str()),
         "serves": model.services.iter().map(|service| service.as_str()).collect::<Vec<_>>(),

@@ -1,6 +1,7 @@
 //! Signed parts of a thought, on their way to the caller and back, as members of `reasoning_details`.
 //!
-//! The shape is that of an encrypted detail, which clients keep as it is. Its data says which model it came from, and which
+//! The shape is that of an encrypted detail, which clients keep as it is. OpenRouter's own client drops details of a format that it
+//! does not list, so theirs is `unknown`. Its data says which model it came from, and which
 //! of several organisations' it was, so that no other is ever given it, and holds what the provider sent byte for byte.
 
 use std::sync::Arc;
@@ -48,7 +49,19 @@ pub(super) fn read_call_extra(tool_call_id: &str, index: usize, extra: &Value) -
 
 /// The member that carries a signed part.
 pub(super) fn reasoning_detail(signed: &SignedThought) -> Value {
-    json!({ "type": "reasoning.encrypted", "format": "stint", "data": seal(signed) })
+    json!({ "type": "reasoning.encrypted", "format": "unknown", "data": seal(signed) })
+}
+
+/// The member that carries some of a thought's text.
+pub(super) fn text_detail(text: &str) -> Value {
+    json!({ "type": "reasoning.text", "format": "unknown", "text": text })
+}
+
+/// The thought's text among the details of a message; nothing if there is none.
+pub(super) fn details_text(details: &[Value]) -> Option<String> {
+    let texts = details.iter().filter(|detail| detail["type"] == "reasoning.text");
+    let text: String = texts.filter_map(|detail| detail["text"].as_str()).collect();
+    (!text.is_empty()).then_some(text)
 }
 
 /// A signed part as one text, for the places where a provider's own signature would stand.
@@ -67,7 +80,7 @@ pub(super) fn unseal(text: &str) -> Option<SignedThought> {
 
 /// The signed parts among the details of a message. Others' details are not ours to pass on, and are left out.
 pub(super) fn read_details(details: &[Value]) -> Vec<SignedThought> {
-    details.iter().filter(|detail| detail["format"] == "stint").filter_map(read_detail).collect()
+    details.iter().filter_map(read_detail).collect()
 }
 
 fn read_detail(detail: &Value) -> Option<SignedThought> {
@@ -105,7 +118,15 @@ mod tests {
     #[test]
     fn what_others_put_there_is_left_out() {
         let of_others = json!({"type": "reasoning.text", "text": "hm", "signature": "x"});
-        let broken = json!({"type": "reasoning.encrypted", "format": "stint", "data": "{"});
+        let broken = json!({"type": "reasoning.encrypted", "format": "unknown", "data": "{"});
         assert_eq!(read_details(&[of_others, broken, json!(7)]), []);
+    }
+
+    #[test]
+    fn a_thoughts_text_comes_back_among_the_details() {
+        let encrypted = json!({"type": "reasoning.encrypted", "format": "unknown", "data": "{"});
+        let details = [text_detail("first "), encrypted.clone(), text_detail("second")];
+        assert_eq!(details_text(&details).as_deref(), Some("first second"));
+        assert_eq!(details_text(&[encrypted]), None);
     }
 }

@@ -196,6 +196,27 @@ async fn a_way_without_a_member_gives_way_to_the_next() {
     assert!(refused.text.contains("endpoint at which thoughts of held are resumed"), "{}", refused.text);
 }
 
+/// What stands in a message and has no meaning here goes where members of requests go.
+#[tokio::test(flavor = "multi_thread")]
+async fn members_of_messages_are_passed_on_in_their_message_or_refused_by_their_path() {
+    let (own, hosted) = (
+        Emulator::start(Kind::Ollama, Script::new(0, 3)),
+        Emulator::start(Kind::DeepSeek, Script::new(0, 3)),
+    );
+    let process = serve(&[
+        backend("own", "ollama", &format!("{}/v1", own.address), ""),
+        backend("hosted", "deepseek", &hosted.address, ""),
+    ]);
+    let message = json!([{ "role": "user", "content": "hi", "images": ["AAAA"], "nothing": null }]);
+    process.ask("", &body("own", &json!({ "messages": message }))).await.good();
+    let sent = own.calls().last().unwrap().body["messages"][0].clone();
+    assert_eq!((&sent["images"], sent.get("nothing")), (&json!(["AAAA"]), None), "{sent}");
+    let refused = process.ask("", &body("hosted", &json!({ "messages": message }))).await.error();
+    let told = (&refused["code"], &refused["param"]);
+    assert_eq!(told, (&json!("unknown_parameter"), &json!("messages[0].images")));
+    assert!(hosted.calls().is_empty());
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn who_would_take_a_member_and_the_setting_for_it_are_named() {
     let (own, hosted) = (

@@ -162,6 +162,58 @@ async fn an_upstream_that_never_answers_is_given_up_at_the_first_byte() {
     check(nothing().then(Step::Hold), TIMED_OUT, impatient).await;
 }
 
+/// A server of one's own that loads or reads for long goes on with what nobody waits for: the same is not sent there again,
+/// neither by the gateway nor by the caller's SDK.
+#[tokio::test]
+async fn a_server_that_reads_for_long_is_asked_once_and_the_error_says_what_to_raise() {
+    for streamed in [true, false] {
+        let rig = Rig::with(vec![nothing().then(Step::Hold)], |knobs| {
+            thoughtless(knobs);
+            knobs.upstream.reads_for_long = true;
+        });
+        let rig = rig.await;
+        let answer = rig.ask(streamed).await;
+        shape(&answer, TIMED_OUT, streamed);
+        assert_eq!(answer.headers["x-should-retry"], "false");
+        assert!(answer.text.contains("first_byte_timeout of its [[backend]]"), "{}", answer.text);
+        assert_eq!(rig.upstream.log().len(), 1, "it is still at it");
+    }
+}
+
+#[tokio::test]
+async fn a_stated_deadline_is_waited_for_where_nobody_set_the_time_of_the_first_byte() {
+    let late = || vec![nothing().pause(900).then(answers().steps()[0].clone())];
+    let rig = Rig::with(late(), |knobs| {
+        thoughtless(knobs);
+        knobs.upstream.lengthened.first_byte = true;
+    });
+    let rig = rig.await;
+    let mut body = question(false);
+    body["budget"]["deadline_ms"] = json!(20_000);
+    assert_eq!(rig.world.ask("sk-key", &body).await.status, 200);
+    assert_eq!(rig.upstream.log().len(), 1);
+}
+
+/// A request of more tokens than the provider takes in a minute never passes. Smaller ones do meanwhile.
+#[tokio::test]
+async fn what_is_larger_than_the_limit_of_a_minute_is_sent_once_and_told_with_its_figures() {
+    let body = json!({ "error": {
+        "message": "Request too large for m in organization org-x on tokens per min (TPM): Limit 30000, Requested 45213. The input \
+                    or output tokens must be reduced in order to run successfully.",
+        "type": "tokens", "param": null, "code": "rate_limit_exceeded",
+    }});
+    let head = "content-type: application/json\r\nretry-after: 1\r\n";
+    let large = whole("429 Too Many Requests", head, &body.to_string());
+    let rig = Rig::new(vec![large, answers()]).await;
+    let answer = rig.ask(false).await;
+    let told = Expected { status: 413, code: "request_too_large", ..FAILED };
+    shape(&answer, told, false);
+    assert_eq!(answer.headers["x-should-retry"], "false");
+    assert!(answer.text.contains("45213 tokens, and 30000 a minute"), "{}", answer.text);
+    assert_eq!(rig.upstream.log().len(), 1);
+    assert_eq!(rig.ask(false).await.status, 200, "smaller ones pass");
+}
+
 /// UP-03, UP-04: a hidden thought is silent for as long as it takes, before the head and after it; an answer is not, and
 /// neither is a model that hides none.
 #[tokio::test]
@@ -265,7 +317,7 @@ async fn our_empty_account_is_not_the_callers_empty_budget() {
     let script = whole("429 Too Many Requests", "content-type: application/json\r\n", &body.to_string());
     check(script, Expected { cost: Cost::Nothing, ..FAILED }, patient).await;
     let script = whole("429 Too Many Requests", "retry-after: 7\r\n", "{}");
-    let busy = Expected { status: 503, code: "overloaded", cost: Cost::Nothing, begun: false };
+    let busy = Expected { status: 429, code: "rate_limit_exceeded", cost: Cost::Nothing, begun: false };
     check(script, busy, patient).await;
 }
 

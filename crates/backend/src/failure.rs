@@ -115,6 +115,18 @@ pub struct Failure {
 /// The code of a generation that failed since its engine did: another one is started by itself.
 pub const ENGINE_RESTARTING: &str = "engine_restarting";
 
+/// The code of a call whose upstream sent nothing in its time. The message is for the caller too.
+pub const FIRST_BYTE_TIMEOUT: &str = "first_byte_timeout";
+
+/// The code of a call that was not made since the upstream has asked for a pause.
+pub const UPSTREAM_RATE_LIMITED: &str = "upstream_rate_limited";
+
+/// The code of a request that is larger than all that the upstream takes in a minute.
+pub const REQUEST_TOO_LARGE: &str = "request_too_large";
+
+/// The code of a call that ended without an answer. The message is for the caller too.
+pub const NO_ANSWER: &str = "no_answer";
+
 /// The code of what a model cannot do.
 const INCAPABLE: &str = "model_not_capable";
 

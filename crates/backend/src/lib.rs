@@ -34,7 +34,8 @@ use stint_types::units::Tokens;
 pub use behavior::{BehaviorObservation, BehaviorTracker, TargetBehavior, Turns};
 pub use embedding::{EmbeddedText, EmbeddingResult, EmbeddingVector};
 pub use failure::{
-    ENGINE_RESTARTING, Failure, Fault, Retry, UnsupportedFeature, UpstreamErrorCode, UpstreamReason,
+    ENGINE_RESTARTING, FIRST_BYTE_TIMEOUT, Failure, Fault, NO_ANSWER, REQUEST_TOO_LARGE, Retry,
+    UPSTREAM_RATE_LIMITED, UnsupportedFeature, UpstreamErrorCode, UpstreamReason,
 };
 pub use outage::TargetOutage;
 pub use output_stats::{OutputStats, weighted_characters};

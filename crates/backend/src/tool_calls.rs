@@ -5,7 +5,7 @@ use std::collections::VecDeque;
 use futures_util::{StreamExt, stream};
 
 use stint_prompt::tool_calls::{AnswerSegment, ToolCallParser, ToolCallSyntax};
-use stint_types::chat::Request;
+use stint_types::chat::{Request, Tool};
 use stint_types::units::{RequestId, Tokens};
 
 use super::{Failure, Generation, Piece, UnsupportedFeature};
@@ -27,10 +27,21 @@ pub(super) fn check(request: &Request, syntax: Option<ToolCallSyntax>) -> Result
 
 /// The same, where an answer can be held to calls.
 pub(super) fn check_syntax(request: &Request, syntax: Option<ToolCallSyntax>) -> Result<(), Failure> {
+    refuse_anthropic_tools(request)?;
     if request.tools.is_empty() || syntax.is_some() {
         return Ok(());
     }
     let why = "this model calls no tools while its thinking is held";
+    Err(Failure::incapable(UnsupportedFeature::Tools, why))
+}
+
+/// Refuses tools that only Anthropic's models know by themselves.
+pub(super) fn refuse_anthropic_tools(request: &Request) -> Result<(), Failure> {
+    let Some(kind) = request.tools.iter().find_map(Tool::anthropic_type) else { return Ok(()) };
+    let why = format!(
+        "this model does not know {kind}, which is a tool of Anthropic's models: name one of them, or declare a tool of your own with an \
+         input_schema"
+    );
     Err(Failure::incapable(UnsupportedFeature::Tools, why))
 }
 

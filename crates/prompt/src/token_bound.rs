@@ -24,6 +24,8 @@ const FORM: u64 = 512;
 const SCHEMA_PART: u64 = 64;
 /// What is declared of a tool, besides its name, only because it was called before.
 const CALLED_TOOL: u64 = 64;
+/// What is said of images in a tool's result that stand in a message of their own, besides the call's id.
+const MOVED: u64 = 192;
 /// No text is written in tokens of so many bytes on average.
 const BYTES_OF_A_TOKEN_MOST: u64 = 16;
 
@@ -38,7 +40,9 @@ pub fn prompt_tokens(request: &Request, images: &ImageTokens) -> Tokens {
 
 fn tools_and_format(request: &Request) -> u64 {
     let members = |tool: &Tool| tool.anthropic_members.as_ref().map_or(0, json);
-    let tool = |tool: &Tool| TOOLS / 16 + declaration(tool) + members(tool);
+    // What a provider says of a tool that its models know by themselves.
+    let known = |tool: &Tool| if tool.anthropic_type().is_some() { 2 * TOOLS } else { 0 };
+    let tool = |tool: &Tool| TOOLS / 16 + declaration(tool) + members(tool) + known(tool);
     let tools: u64 = request.tools.iter().map(tool).sum();
     let format = request.response_format.as_ref().map_or(0, form);
     let preamble = if request.tools.is_empty() { 0 } else { TOOLS };
@@ -163,7 +167,19 @@ fn message(message: &Message, images: &ImageTokens) -> u64 {
         .sum();
     let signed: u64 = message.signed.iter().map(|signed| bytes(&signed.block)).sum();
     let rest = [&message.thought, &message.tool_call_id, &message.name];
-    MESSAGE + content + calls + signed + rest.into_iter().flatten().map(|text| bytes(text)).sum::<u64>()
+    let is_media = |part: &ContentPart| matches!(part, ContentPart::Other(_));
+    let id = message.tool_call_id.as_deref().map_or(0, bytes);
+    let moved =
+        if message.role == Role::Tool && message.content.iter().any(is_media) { MOVED + id } else { 0 };
+    let passed = message.unknown_members.iter();
+    let passed: u64 = passed.map(|(name, value)| MESSAGE + bytes(name) + json(value)).sum();
+    MESSAGE
+        + content
+        + moved
+        + passed
+        + calls
+        + signed
+        + rest.into_iter().flatten().map(|text| bytes(text)).sum::<u64>()
 }
 
 fn part(part: &ContentPart, images: &ImageTokens) -> u64 {

@@ -19,6 +19,8 @@ struct UpstreamEndpoint {
     name: String,
     upstream: Upstream,
     listing: ModelListApi,
+    /// Whether prompts are counted there, beside `/v1`.
+    has_tokenize: bool,
     /// What the models are called there.
     models: Vec<String>,
 }
@@ -56,6 +58,7 @@ fn endpoints(backend: &BackendConfig) -> Vec<UpstreamEndpoint> {
                 name,
                 upstream,
                 listing,
+                has_tokenize: matches!(model.source, ModelSource::Vllm(_)),
                 models: Vec::new(),
             });
             place.models.push(deployment.upstream.clone().unwrap_or_else(|| model.upstream.clone()));
@@ -87,8 +90,25 @@ async fn check_endpoint(place: &UpstreamEndpoint, connections: &Connections) -> 
         }
     };
     let (result, is_usable) = describe_result(place, answered, began.elapsed());
+    let result = if is_usable && !counts_tokens(place, connections).await {
+        format!(
+            "{result}, but does not offer /tokenize beside its /v1: prompts are estimated, and thoughts cut by the stream's own counts"
+        )
+    } else {
+        result
+    };
     print_line(&format!("  {} at {}: {result}", place.name, place.upstream.base_url));
     is_usable
+}
+
+/// False where a server that is to count tokens does not.
+async fn counts_tokens(place: &UpstreamEndpoint, connections: &Connections) -> bool {
+    let Some(model) = place.models.first().filter(|_| place.has_tokenize) else { return true };
+    let Ok(upstream) = ModelLister::new(connections, &place.upstream, place.listing, TIMEOUT) else {
+        return true;
+    };
+    // Whatever else fails shows when it is asked.
+    upstream.offers_tokenize(model).await.unwrap_or(true)
 }
 
 fn describe_result(

@@ -2,6 +2,7 @@
 
 use std::io::Read;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use crate::config::reader::{SecretsPolicy, Section, secret};
 use stint_backend::remote;
@@ -26,6 +27,9 @@ pub(super) struct BackendDefaults {
     /// True if the kind that is written is none, and this one was guessed.
     pub(super) is_guess: bool,
 }
+
+/// How long a server of one's own may need for its first byte: as long as the official SDKs wait.
+const READING_MAX: Duration = Duration::from_mins(10);
 
 /// What every model file begins with.
 const GGUF: &[u8] = b"GGUF";
@@ -119,10 +123,31 @@ fn client(section: &Section<'_>, kind: BackendKind) -> remote::Settings {
         first_byte: section.time("first_byte_timeout", usual.first_byte),
         idle: section.time("idle_timeout", usual.idle),
         total: section.time("total_timeout", usual.total),
+        lengthened: remote::LengthenedTimes {
+            first_byte: !section.has("first_byte_timeout"),
+            total: !section.has("total_timeout"),
+        },
         logs_messages: section.get_or("log_messages", false),
         ..usual
     };
     check_url(section, "proxy", settings.proxy.as_deref());
     let base_url = stated.map(|stated| base_url(section, kind, &stated)).unwrap_or_default();
-    remote::Settings { base_url, ..settings }
+    with_patience(kind, remote::Settings { base_url, ..settings })
+}
+
+/// What reads for long is given the time, where nobody said how much.
+pub(super) fn with_patience(kind: BackendKind, settings: remote::Settings) -> remote::Settings {
+    let (usual, unset) = (remote::Settings::default(), settings.lengthened);
+    let reads_for_long = kind.reads_for_long(host_of(&settings.base_url).as_deref());
+    let (first_byte, total) = if reads_for_long {
+        (READING_MAX, READING_MAX + usual.total)
+    } else {
+        (usual.first_byte, usual.total)
+    };
+    remote::Settings {
+        first_byte: if unset.first_byte { first_byte } else { settings.first_byte },
+        total: if unset.total { total } else { settings.total },
+        reads_for_long,
+        ..settings
+    }
 }

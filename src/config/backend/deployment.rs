@@ -9,6 +9,7 @@ use stint_backend::fleet::OverloadSignal;
 use stint_backend::remote;
 
 use super::base_url::{base_url, check_url};
+use super::defaults::with_patience;
 use super::host::is_host;
 use super::kind::BackendKind;
 
@@ -110,7 +111,7 @@ fn deployment_client(section: &Section<'_>, kind: BackendKind, usual: &remote::S
         check_url(section, "proxy", client.proxy.as_deref());
     }
     section.set("organization", &mut client.organization);
-    client
+    with_patience(kind, client)
 }
 
 fn metrics_url(section: &Section<'_>) -> Option<String> {

@@ -6,7 +6,7 @@ use stint_backend::remote::responses;
 use stint_types::catalog::{Capability, EnforcementClass, Service};
 use stint_types::units::Tokens;
 
-use super::host::{is_host, is_provider};
+use super::host::{is_host, is_private, is_provider};
 
 /// A kind of backend.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -223,6 +223,23 @@ impl BackendKind {
     /// what such servers have, until it refuses.
     pub(super) fn is_self_hosted_server(self, host: Option<&str>) -> bool {
         !matches!(self, BackendKind::Local | BackendKind::Responses) && self.is_self_hosted(host)
+    }
+
+    /// Whether it may need minutes for its first byte there: a server of one's own loads a model when it is asked for it, and reads
+    /// a long prompt without a word.
+    pub(super) fn reads_for_long(self, host: Option<&str>) -> bool {
+        match self {
+            BackendKind::LlamaCpp | BackendKind::Vllm | BackendKind::Sglang | BackendKind::Ollama => true,
+            BackendKind::OpenAi | BackendKind::Responses => is_private(host),
+            BackendKind::Local
+            | BackendKind::DeepSeek
+            | BackendKind::DashScope
+            | BackendKind::OpenRouter
+            | BackendKind::Mistral
+            | BackendKind::Xai
+            | BackendKind::Anthropic
+            | BackendKind::Gemini => false,
+        }
     }
 
     /// What they can do beyond text, by a server of one's own or another.

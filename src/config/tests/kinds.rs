@@ -38,6 +38,31 @@ fn each_kind_has_its_ways_and_its_words() {
     }
 }
 
+/// How long the first byte of that backend is waited for, and whether it is asked again.
+fn first_byte(kind: &str, url: &str, more: &str) -> (u64, bool) {
+    let text =
+        format!("[[backend]]\nkind = '{kind}'\nbase_url = '{url}'\n{more}\n[[backend.model]]\nname = 'm'\n");
+    let settings = load_text(&text).unwrap();
+    let client = match &settings.backends[1].models[0].source {
+        ModelSource::OpenAi(upstream) => &upstream.client,
+        ModelSource::Vllm(upstream) => &upstream.client,
+        ModelSource::LlamaCpp(upstream) => &upstream.client,
+        other => panic!("{kind} became {other:?}"),
+    };
+    (client.first_byte.as_secs(), client.reads_for_long)
+}
+
+#[test]
+fn servers_of_ones_own_have_ten_minutes_for_their_first_byte() {
+    for kind in ["ollama", "vllm", "sglang", "llamacpp", "openai"] {
+        assert_eq!(first_byte(kind, "http://127.0.0.1:8000/v1", ""), (600, true), "{kind}");
+    }
+    assert_eq!(first_byte("openai", "http://gpu-box:8000/v1", ""), (600, true));
+    assert_eq!(first_byte("openai", "https://api.openai.com/v1", ""), (60, false));
+    assert_eq!(first_byte("xai", "http://127.0.0.1:8000/v1", ""), (60, false));
+    assert_eq!(first_byte("ollama", "http://10.0.0.2:11434/v1", "first_byte_timeout = '5s'"), (5, true));
+}
+
 #[test]
 fn a_thought_is_resumed_on_sglang_where_something_says_that_there_is_one() {
     for more in ["thinking_max = 4096\n", "classes = ['continue', 'native', 'turn']\n"] {

@@ -18,6 +18,17 @@ fn what_still_runs_is_not_forgotten() {
 }
 
 #[test]
+fn a_caller_may_state_a_later_deadline_than_nobody_wrote() {
+    let times = |text: &str| {
+        let gateway = load_text(text).unwrap().gateway;
+        (gateway.time_max.as_secs(), gateway.deadline_max.as_secs())
+    };
+    assert_eq!(times(""), (600, 3_600));
+    assert_eq!(times("[gateway]\ntime_max = '20s'\n"), (20, 20));
+    assert_eq!(times("[idempotency]\nkeep = '20m'\n"), (600, 1_200), "what still runs is not forgotten");
+}
+
+#[test]
 fn there_is_room_for_one_body_at_least() {
     check(
         "[server]\nbody_max = '2MiB'\nbodies_max = '1MiB'\n",

@@ -11,7 +11,7 @@ use stint_backend::fleet::{AffinityKey, FlowId};
 use stint_decide::estimate;
 use stint_ledger::{LimitStatus, RequestScope};
 use stint_prompt::{prompt_text, token_bound};
-use stint_types::catalog::{Capability, Demand, Market, Model, Needs, Route, Specialty};
+use stint_types::catalog::{Capability, Demand, Market, Model, ModelConditions, Needs, Route, Specialty};
 use stint_types::chat::{CompletionKind, Request, Role};
 use stint_types::tenant::Tenant;
 use stint_types::units::Tokens;
@@ -175,13 +175,18 @@ fn market(
     let paced =
         Pacing::paced_lines(ledger.statement(&tenant.account, &RequestScope::default(), ledger.now()));
     let flow = FlowId::of(&tenant.account);
-    let conditions = |model: &&Arc<Model>| {
-        Some((model.name.clone(), state.parts.fleets.get(&model.name)?.conditions_for(flow)))
-    };
+    let fleets = able.iter().filter_map(|model| Some((&model.name, state.parts.fleets.get(&model.name)?)));
+    let mut models: BTreeMap<Arc<str>, ModelConditions> =
+        fleets.clone().map(|(name, fleet)| (name.clone(), fleet.conditions_for(flow))).collect();
+    // A short pause that a provider has asked for is waited for where nothing else can be asked.
+    if !models.values().any(|conditions| conditions.healthy) {
+        models
+            .extend(fleets.filter_map(|(name, fleet)| Some((name.clone(), fleet.conditions_after_pause()?))));
+    }
     let market = Market {
         shadow_price: state.pacing.price(&tenant.account, &paced, ledger.now()),
         worth_factor: state.pacing.factor(route),
-        models: able.iter().filter_map(conditions).collect(),
+        models,
         at: Some(ledger.now()),
     };
     (market, paced)

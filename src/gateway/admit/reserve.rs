@@ -166,11 +166,16 @@ pub(super) fn explain(
     refusal: plan::PlanRefusal,
     inputs: &PlanInputs,
 ) -> RequestRefusal {
-    let fleets = inputs.models.iter().filter_map(|model| state.parts.fleets.get(&model.name));
+    let fleets = || inputs.models.iter().filter_map(|model| state.parts.fleets.get(&model.name));
     if let (true, Some(model)) = (inputs.models.is_empty(), &inputs.wrong_specialty) {
         return RequestRefusal::WrongSpecialty { model: model.clone() };
     }
-    match (&refusal, fleets.filter_map(|fleet| fleet.unavailable_for_account(inputs.flow)).min()) {
+    match (&refusal, fleets().filter_map(|fleet| fleet.unavailable_for_account(inputs.flow)).min()) {
+        (plan::PlanRefusal::Unhealthy, Some(retry_after))
+            if fleets().all(|fleet| fleet.is_rate_limited()) =>
+        {
+            RequestRefusal::RateLimited { retry_after }
+        }
         (plan::PlanRefusal::Unhealthy, Some(retry_after)) => RequestRefusal::CoolingDown { retry_after },
         _ => {
             let only = if let [only] = &*inputs.models { Some(&only.name) } else { None };

@@ -1,5 +1,7 @@
 //! Derives what a request needs of a model: its service and its capabilities.
 
+use std::sync::Arc;
+
 use serde_json::Value;
 
 use crate::gateway::RequestRefusal;
@@ -34,11 +36,19 @@ pub(crate) fn of(request: &Request) -> Needs {
         let mode = choice.pointer("/allowed_tools/mode").unwrap_or(choice);
         mode != "auto" && mode != "none"
     });
-    let members = request.unknown_members.keys().map(|name| name.as_str().into()).collect();
-    let shapes_answer = json
-        || schema
-        || request.unknown_members.keys().any(|name| MemberPhase::of(name) == MemberPhase::Answer);
+    let members = request.unknown_members.keys().map(|name| name.as_str().into());
+    let members = members.chain(members_of_messages(request)).collect();
+    let shapes_answer =
+        json || schema || request.unknown_members.keys().any(|name| MemberPhase::of(name) == MemberPhase::Answer);
     Needs { service, capabilities, forces_tools, cache_ttl: request.cache_ttl(), members, shapes_answer }
+}
+
+/// The members of messages that have no meaning here, by their paths.
+fn members_of_messages(request: &Request) -> impl Iterator<Item = Arc<str>> {
+    let messages = request.messages.iter().enumerate();
+    messages.flat_map(|(at, message)| {
+        message.unknown_members.keys().map(move |name| format!("messages[{at}].{name}").into())
+    })
 }
 
 /// The caller's member that asks for what `word` stands for.
@@ -52,7 +62,7 @@ pub(crate) fn member(request: &Request, word: &str) -> &'static str {
     } else if is(Capability::Penalties) {
         penalty(request).unwrap_or("model")
     } else if is(Capability::Logprobs) {
-        "logprobs"
+        members.logprobs
     } else if request.tools.is_empty() {
         "model"
     } else if is(Capability::Tools) {
@@ -82,7 +92,7 @@ fn asking(request: &Request, lack: UnsupportedFeature) -> &'static str {
         UnsupportedFeature::Tools => "tools",
         UnsupportedFeature::Choice => "tool_choice",
         UnsupportedFeature::Penalties => penalty(request).unwrap_or("model"),
-        UnsupportedFeature::Logprobs => "logprobs",
+        UnsupportedFeature::Logprobs => members.logprobs,
         UnsupportedFeature::Answers => "n",
         UnsupportedFeature::Service | UnsupportedFeature::Thinking => "model",
     }

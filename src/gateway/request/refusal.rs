@@ -86,6 +86,15 @@ pub enum RequestRefusal {
         /// When to try again.
         retry_after: Duration,
     },
+    /// The providers of everything that could serve it have asked for a pause, which is too long to wait for.
+    #[error(
+        "the provider of every suitable model has reached its rate limit; try again in {} s",
+        seconds(*retry_after)
+    )]
+    RateLimited {
+        /// When to try again.
+        retry_after: Duration,
+    },
     /// The backend failed before anything was delivered.
     #[error(transparent)]
     Failed(#[from] Failure),

@@ -12,7 +12,7 @@ use tokio::time::Instant;
 use crate::execute::ChoiceProgress;
 use crate::gateway::request::{RequestContext, RequestReservation};
 use stint_backend::fleet::{Permit, PermitRequest};
-use stint_backend::{Failure, Fault, Retry};
+use stint_backend::{Failure, Fault, REQUEST_TOO_LARGE, Retry};
 use stint_types::catalog::{ChoiceUsage, Offer, Plan};
 
 use super::attempt_result::AttemptResult;
@@ -134,7 +134,8 @@ fn may_go_on(context: &RequestContext, failure: &Failure, progress: &[ChoiceProg
     // One who does not stream reads nothing before all of it is there.
     let unread = !context.request.streams || !has_written(progress);
     // What one upstream refuses another may take.
-    let helps = failure.retry > Retry::Never && (failure.fault != Fault::Caller || is_refused(failure));
+    let is_open = is_refused(failure) || failure.code == Some(REQUEST_TOO_LARGE);
+    let helps = failure.retry > Retry::Never && (failure.fault != Fault::Caller || is_open);
     unread && (helps || is_incapable(failure)) && Instant::now() < context.deadline
 }
 

@@ -107,8 +107,12 @@ impl GatewayState {
     pub(crate) fn unknown(&self, tenant: &Tenant, name: &str) -> RequestRefusal {
         let known = key_scope::catalog(&self.parts.catalog, &tenant.access);
         let names = known.models.keys().chain(known.routes.keys()).map(AsRef::as_ref);
+        // Other gateways write the provider before the name, or not.
+        let bare = |name: &str| name.rsplit('/').next().unwrap_or_default().to_owned();
+        let same = names.clone().find(|known| bare(known) == bare(name));
         // Of a shorter name every letter may be a slip.
-        let nearest = nearest(name, names).filter(|_| name.len() > 2).map(Into::into);
+        let near = || nearest(name, names).filter(|_| name.len() > 2);
+        let nearest = same.or_else(near).map(Into::into);
         RequestRefusal::UnknownModel { name: name.to_owned(), nearest }
     }
 }

@@ -44,8 +44,8 @@ impl std::fmt::Debug for GatewayParts {
 impl GatewayParts {
     /// How long a request may take altogether.
     pub(crate) fn time_limit(&self, request: &Request) -> Duration {
-        let most = self.settings.time_max;
-        request.budget.deadline.map_or(most, |stated| stated.min(most))
+        let stated = request.budget.deadline.map(|stated| stated.min(self.settings.deadline_max));
+        stated.unwrap_or(self.settings.time_max)
     }
 
     /// The list prices of a model, where it has some.

@@ -154,6 +154,7 @@ fn read_block(mut block: Fields, message: &mut Message) -> Result<Option<Message
         _ => {
             let must = match message.role {
                 Role::Assistant => "must be text, tool_use, thinking or redacted_thinking",
+                _ if kind == "document" => DOCUMENT,
                 _ => "must be text, image or tool_result",
             };
             return Err(ApiError::invalid(Some(&block.full_name("type")), must));
@@ -161,6 +162,10 @@ fn read_block(mut block: Fields, message: &mut Message) -> Result<Option<Message
     }
     Ok(None)
 }
+
+/// What to do with a file, of which a prompt's tokens have no bound.
+const DOCUMENT: &str =
+    "document is not offered: send a file's text as a text block, or its pages as image blocks";
 
 /// Citations are not part of the answer.
 fn text(mut block: Fields, content: &mut Vec<ContentPart>) -> Result<(), ApiError> {
@@ -242,6 +247,7 @@ fn result_part(path: &str, at: usize, part: Value, content: &mut Vec<ContentPart
             content.push(ContentPart::Text(format!("tool: {}\n", block.require("tool_name")?)));
             end(block, content)
         }
+        Some("document") => Err(ApiError::invalid(Some(&block.full_name("type")), DOCUMENT)),
         _ => Err(ApiError::invalid(Some(&block.full_name("type")), "must be text, image or tool_reference")),
     }
 }

@@ -25,7 +25,7 @@ pub(in crate::http) fn model(listed: &Value) -> Value {
         "display_name": listed["id"],
         "created_at": CREATED,
         "max_input_tokens": listed["context_length"],
-        "max_tokens": listed["context_length"],
+        "max_tokens": listed["output_max"],
     })
 }
 
@@ -69,6 +69,12 @@ pub(in crate::http) fn page(listed: &[Value], query: Option<&str>) -> Result<Val
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_most_that_a_model_writes_is_not_all_that_it_holds() {
+        let shown = model(&json!({ "id": "a", "context_length": 200_000, "output_max": 64_000 }));
+        assert_eq!((&shown["max_input_tokens"], &shown["max_tokens"]), (&json!(200_000), &json!(64_000)));
+    }
 
     #[test]
     fn pages_go_on_from_the_model_that_is_named() {

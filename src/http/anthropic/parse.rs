@@ -202,17 +202,18 @@ fn check_tool_name(param: &str, name: &str) -> Result<(), ApiError> {
 /// A tool of the caller's, as OpenAI declares it, which is how the canonical request has it.
 fn read_tool(path: &str, tool: Value) -> Result<Tool, ApiError> {
     let mut fields = Fields::from_value(path, tool)?;
-    let must = match fields.text("type")?.as_deref() {
-        None | Some("custom") => None,
-        Some(search) if search.starts_with("tool_search_tool_") => Some(
-            "must be \"custom\": no tools are searched for at the provider; leave this one out, and the model gets all tools at \
-             once, those with `defer_loading` too"
-                .to_owned(),
-        ),
-        Some(kind) => Some(hosted_tools::not_offered("must be \"custom\"", kind)),
-    };
-    if let Some(must) = must {
-        return Err(ApiError::invalid(Some(&fields.full_name("type")), must));
+    match fields.text("type")?.as_deref() {
+        None | Some("custom") => {}
+        Some(kind) if is_run_by_callers(kind) => return known_tool(fields, kind),
+        Some(search) if search.starts_with("tool_search_tool_") => {
+            let must = "must be \"custom\": no tools are searched for at the provider; leave this one out, and the model gets all tools \
+                        at once, those with `defer_loading` too";
+            return Err(ApiError::invalid(Some(&fields.full_name("type")), must));
+        }
+        Some(kind) => {
+            let must = "must be \"custom\", or one that you run (bash_…, text_editor_…, memory_…, computer_…)";
+            return Err(ApiError::invalid(Some(&fields.full_name("type")), hosted_tools::not_offered(must, kind)));
+        }
     }
     let name = fields.require("name")?;
     check_tool_name(&fields.full_name("name"), &name)?;
@@ -236,6 +237,33 @@ fn read_tool(path: &str, tool: Value) -> Result<Tool, ApiError> {
     fields.finish()?;
     let declaration = json!({ "type": "function", "function": function });
     Ok(Tool { cache_breakpoint: marked, anthropic_members: members, ..Tool::new(name, declaration) })
+}
+
+/// The beginnings of tools that Claude knows by itself, and callers run.
+const RUN_BY_CALLERS: [&str; 4] = ["bash_", "text_editor_", "memory_", "computer_"];
+
+fn is_run_by_callers(kind: &str) -> bool {
+    let mut dates = RUN_BY_CALLERS.iter().filter_map(|start| kind.strip_prefix(*start));
+    dates.any(|date| date.len() == 8 && date.bytes().all(|byte| byte.is_ascii_digit()))
+}
+
+/// A tool that Claude knows by itself, and the caller runs: it goes on as it was written.
+fn known_tool(mut fields: Fields, kind: &str) -> Result<Tool, ApiError> {
+    let name = fields.require("name")?;
+    check_tool_name(&fields.full_name("name"), &name)?;
+    let marked = cache_control::take(&mut fields)?;
+    check_callers(&mut fields)?;
+    fields.take_all(&["defer_loading"]);
+    let mut members = Map::new();
+    members.insert("type".into(), kind.into());
+    members.extend(fields.take_rest());
+    let function = json!({ "name": name, "parameters": { "type": "object" } });
+    let declaration = json!({ "type": "function", "function": function });
+    Ok(Tool {
+        cache_breakpoint: marked,
+        anthropic_members: Some(members.into()),
+        ..Tool::new(name, declaration)
+    })
 }
 
 /// What only Claude gets of a tool: examples of its input, and whether that is streamed as it is written.

@@ -191,13 +191,24 @@ fn what_only_claude_takes_of_a_tool_is_kept_for_it() {
 }
 
 #[test]
+fn a_tool_that_claude_knows_and_the_caller_runs_goes_on_as_it_is() {
+    let screen = json!({ "type": "computer_20250124", "name": "computer", "display_width_px": 800 });
+    let tools = json!({ "tools": [{ "type": "bash_20250124", "name": "bash" }, screen] });
+    let request = asked(&json!([{ "role": "user", "content": "hi" }]), &tools);
+    let kinds: Vec<_> = request.tools.iter().map(|tool| (&*tool.name, tool.anthropic_type())).collect();
+    assert_eq!(kinds, [("bash", Some("bash_20250124")), ("computer", Some("computer_20250124"))]);
+    assert_eq!(request.tools[1].anthropic_members.as_ref().unwrap()["display_width_px"], 800);
+}
+
+#[test]
 fn what_is_wrong_is_named() {
     check_refused(&json!({ "max_tokens": null }), "max_tokens is missing");
     check_refused(&json!({ "temperature": 1.5 }), "temperature must be a number from 0 to 1");
     check_refused(&json!({ "tools": [{ "name": "f" }] }), "tools[0].input_schema must be an object");
-    check_refused(&json!({ "tools": [{ "type": "bash_20250124", "name": "f" }] }), "tools[0].type must be");
     let search = json!({ "type": "tool_search_tool_regex_20251119", "name": "tool_search_tool_regex" });
     check_refused(&json!({ "tools": [search] }), "leave this one out, and the model gets all tools at once");
+    let hosted = json!({ "type": "web_search_20250305", "name": "web_search" });
+    check_refused(&json!({ "tools": [hosted] }), "tools[0].type must be \"custom\", or one that you run");
     let by_code = json!({ "name": "f", "input_schema": {}, "allowed_callers": ["code_execution_20260120"] });
     check_refused(&json!({ "tools": [by_code] }), "tools[0].allowed_callers must have \"direct\"");
     let tool = |name: &str| json!({ "name": name, "input_schema": {} });

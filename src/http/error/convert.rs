@@ -5,7 +5,10 @@ use std::time::Duration;
 use axum::http::StatusCode;
 
 use crate::gateway::{Denial, FeedbackError, RequestRefusal};
-use stint_backend::{ENGINE_RESTARTING, Failure, Fault, Retry, UpstreamErrorCode};
+use stint_backend::{
+    ENGINE_RESTARTING, FIRST_BYTE_TIMEOUT, Failure, Fault, REQUEST_TOO_LARGE, Retry, UPSTREAM_RATE_LIMITED,
+    UpstreamErrorCode,
+};
 use stint_decide::plan;
 use stint_ledger::{ReserveError, Shortfall};
 use stint_sessions::agent::HistoryTooLong;
@@ -53,6 +56,7 @@ impl From<RequestRefusal> for ApiError {
             RequestRefusal::Overloaded { retry_after } | RequestRefusal::CoolingDown { retry_after } => {
                 ApiError::overloaded(message, retry_after)
             }
+            RequestRefusal::RateLimited { retry_after } => ApiError::rate_exceeded(message, retry_after),
             RequestRefusal::EpisodeBusy { retry_after, .. } => ApiError::episode_busy(message, retry_after),
             RequestRefusal::FundsReserved { shortfall, retry_after } => {
                 ApiError::quota_reserved(message, shortfall, retry_after)
@@ -169,10 +173,23 @@ impl From<Failure> for ApiError {
             Fault::Caller if let Some(member) = failure.member => {
                 ApiError::invalid(None, failure.for_caller()).with_param(member)
             }
+            Fault::Caller if failure.code == Some(REQUEST_TOO_LARGE) => {
+                let (status, message) = (StatusCode::PAYLOAD_TOO_LARGE, failure.message);
+                let mut problem = ApiError::new(status, "invalid_request_error", message);
+                problem.0.is_final = true;
+                problem.with_code(codes::REQUEST_TOO_LARGE)
+            }
             Fault::Caller => {
                 let problem = ApiError::invalid(None, failure.for_caller())
                     .with_code(failure.code.map_or(codes::UPSTREAM_REFUSED, codes::named));
                 failure.upstream_code.into_iter().fold(problem, |problem, stated| problem.stating(*stated))
+            }
+            Fault::Overload if failure.code == Some(UPSTREAM_RATE_LIMITED) => {
+                let wait = failure.retry_after.unwrap_or(SHORTLY);
+                let seconds = wait.as_millis().div_ceil(1_000);
+                let message =
+                    format!("the model's provider has reached its rate limit; try again in {seconds} s");
+                ApiError::rate_exceeded(message, wait)
             }
             Fault::Overload => {
                 let wait = failure.retry_after.unwrap_or(Duration::from_secs(1));
@@ -185,10 +202,17 @@ impl From<Failure> for ApiError {
             }
             // Another try would meet the same deadline, and cost as much.
             Fault::Timeout if failure.code == Some(codes::DEADLINE_EXCEEDED.word) => {
-                let message = "nothing of the answer came before the deadline; allow more time, or ask for less thinking";
+                let message = "nothing of the answer came before the deadline; state a later one in budget.deadline_ms, or ask \
+                               for less thinking. Who states none has time_max of [gateway] in the gateway's configuration";
                 let mut problem = ApiError::new(StatusCode::GATEWAY_TIMEOUT, "server_error", message);
                 problem.0.is_final = true;
                 problem.with_code(codes::DEADLINE_EXCEEDED)
+            }
+            // The message says what to raise. A server that reads for long is not to be given more of the same to read.
+            Fault::Timeout if failure.code == Some(FIRST_BYTE_TIMEOUT) => {
+                let mut problem = ApiError::new(StatusCode::GATEWAY_TIMEOUT, "server_error", failure.message);
+                problem.0.is_final = failure.retry < Retry::Again;
+                problem.with_code(codes::UPSTREAM_TIMEOUT)
             }
             Fault::Timeout => {
                 let message = "the model took too long; try again, or allow it more time";

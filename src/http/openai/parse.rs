@@ -93,9 +93,10 @@ pub(super) fn choices(fields: &mut Fields) -> Result<u32, ApiError> {
     }
 }
 
-/// Whether a stream ends with a chunk of usage.
+/// Whether a stream ends with a chunk of usage: by OpenAI's member, or by that of OpenRouter, `usage: {"include": true}`.
 pub(super) fn include_usage(fields: &mut Fields, stream: bool) -> Result<bool, ApiError> {
-    let Some(mut options) = fields.fields("stream_options")? else { return Ok(false) };
+    let is_included = fields.peek("usage").is_some_and(|usage| usage["include"] == true);
+    let Some(mut options) = fields.fields("stream_options")? else { return Ok(is_included) };
     if !stream {
         return Err(ApiError::invalid(
             Some("stream_options"),
@@ -105,7 +106,7 @@ pub(super) fn include_usage(fields: &mut Fields, stream: bool) -> Result<bool, A
     let include = options.boolean("include_usage")?.unwrap_or(false);
     options.boolean("include_obfuscation")?;
     options.finish()?;
-    Ok(include)
+    Ok(include || is_included)
 }
 
 pub(super) fn sampling(fields: &mut Fields) -> Result<SamplingOptions, ApiError> {
@@ -270,13 +271,15 @@ fn message(path: String, value: Value) -> Result<Message, ApiError> {
     if content.is_empty() && tool_calls.is_empty() && role != Role::Assistant {
         return Err(ApiError::invalid(Some(&fields.full_name("content")), "is missing"));
     }
-    let thought = fields.text("reasoning_content")?;
-    let thought = thought.or(fields.text("reasoning")?);
+    let details = fields.list("reasoning_details")?.unwrap_or_default();
+    let (thought, repeated) = (fields.text("reasoning_content")?, fields.text("reasoning")?);
+    // Clients may put words of their own in place of what they cannot show.
+    let thought = thought.or(signed::details_text(&details)).or(repeated);
     fields.take_all(ECHOED);
     fields.take_all(&MESSAGE_MEMBERS);
-    let mut signed = signed::read_details(&fields.list("reasoning_details")?.unwrap_or_default());
+    let mut signed = signed::read_details(&details);
     signed.extend(extras);
-    let message = Message {
+    let mut message = Message {
         role,
         content,
         thought,
@@ -289,8 +292,14 @@ fn message(path: String, value: Value) -> Result<Message, ApiError> {
         is_error: false,
         name: fields.text("name")?,
         phases: Vec::new(),
+        unknown_members: Map::new(),
     };
-    fields.finish()?;
+    // A mark of the whole message is that of its last part.
+    if let Some(keep) = cache_control::take_any(&mut fields)? {
+        cache_control::add_mark(&mut message.content, keep);
+    }
+    message.unknown_members = fields.take_rest();
+    message.unknown_members.retain(|_, value| !value.is_null());
     Ok(message)
 }
 
@@ -321,6 +330,10 @@ fn content_part(fields: &mut Fields) -> Result<ContentPart, ApiError> {
         Some("refusal") => Ok(ContentPart::Text(fields.require("refusal")?)),
         Some("image_url") => image(fields),
         Some("input_audio") => audio(fields),
+        Some("file") => {
+            let why = "file is not offered: send a file's text as a text part, or its pages as image_url";
+            Err(ApiError::invalid(Some(&fields.full_name("type")), why))
+        }
         _ => {
             let must = "must be text, image_url or input_audio";
             Err(ApiError::invalid(Some(&fields.full_name("type")), must))

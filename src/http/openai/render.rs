@@ -111,9 +111,14 @@ fn message(
         audio,
         tool_calls,
         extras,
-        reasoning_details,
+        mut reasoning_details,
         logprobs,
     } = ChoiceContent::of(choice);
+    if !options.thoughts {
+        reasoning_details.clear();
+    } else if options.mirror && !thought.is_empty() {
+        reasoning_details.insert(0, signed::text_detail(&thought));
+    }
     let tool_calls = with_extras(tool_calls, extras);
     let has_other = !tool_calls.is_empty() || refusal.is_some() || !images.is_empty() || !audio.is_empty();
     let is_silent = answer.is_empty() && has_other;

@@ -156,7 +156,8 @@ impl OpenAiStreamWriter {
             }
             ChoiceEvent::Thought(text) => {
                 let reasoning = self.options.mirror.then_some(text.as_str());
-                Some(ChunkDelta { reasoning, reasoning_content: Some(text), ..delta })
+                let reasoning_details = reasoning.map(|text| [signed::text_detail(text)]);
+                Some(ChunkDelta { reasoning, reasoning_content: Some(text), reasoning_details, ..delta })
             }
             ChoiceEvent::ToolCall(call) => {
                 let function = FunctionPiece { name: call.name.as_deref(), arguments: &call.arguments };

@@ -203,7 +203,7 @@ fn ours() -> Vec<(&'static str, Value)> {
         "resets_at": {}, "pace": { "type": "object" },
     });
     let model = json!({
-        "id": text(), "object": { "const": "model" }, "owned_by": text(), "context_length": {}, "thinking_max": whole(), "enforced": {},
+        "id": text(), "object": { "const": "model" }, "owned_by": text(), "context_length": {}, "output_max": {}, "thinking_max": whole(), "enforced": {},
         "serves": list(&text()), "capabilities": list(&text()), "price": {}, "route": list(&text()), "unavailable": text(),
         "loaded": flag(),
     });

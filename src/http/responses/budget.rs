@@ -11,6 +11,7 @@ use stint_types::chat::MemberNames;
 pub(super) fn parser(efforts: &EffortTable) -> BudgetParser<'_> {
     let members = MemberNames {
         total: "max_output_tokens",
+        logprobs: "top_logprobs",
         reasoning_effort: "reasoning.effort",
         prompt: "input",
         response_format: "text.format",

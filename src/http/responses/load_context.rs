@@ -19,6 +19,7 @@ use super::output::ResponsesThoughts;
 use super::parse::ResponsesRequest;
 use super::previous_context::PreviousContext;
 use super::references::dereference;
+use super::repeated_items;
 
 /// What a request holds of what it continues, until its answer has ended.
 #[derive(Debug, Default)]
@@ -84,9 +85,12 @@ async fn assemble(
     for item in &items {
         conversation.push(param, item)?;
     }
-    for (at, item) in asked.input.iter().enumerate() {
+    let repeated = repeated_items::repeated(&items, &asked.input);
+    for (at, item) in asked.input.iter().enumerate().filter(|(at, _)| !repeated.contains(at)) {
         conversation.push(&format!("input[{at}]"), item)?;
     }
+    let mut places = 0..;
+    asked.input.retain(|_| places.next().is_none_or(|at| !repeated.contains(&at)));
     asked.tool_set.merge_earlier(conversation.take_tool_set());
     let choice = asked.choice.take().map(|choice| choice.resolve(&asked.tool_set));
     asked.request.tool_choice = choice.transpose()?;

@@ -23,6 +23,7 @@ mod parts;
 mod previous_context;
 mod recorder;
 mod references;
+mod repeated_items;
 mod respond;
 mod stored;
 mod stream;

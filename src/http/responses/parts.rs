@@ -28,6 +28,11 @@ fn one(path: &str, part: Value) -> Result<ContentPart, ApiError> {
         Some("refusal") => ContentPart::Text(fields.require("refusal")?),
         Some("input_image") => image(&mut fields)?,
         Some("input_audio") => audio(&mut fields)?,
+        Some("input_file") => {
+            let why =
+                "input_file is not offered: send a file's text as input_text, or its pages as input_image";
+            return Err(ApiError::invalid(Some(&fields.full_name("type")), why));
+        }
         _ => {
             let must = "must be input_text, output_text, input_image or input_audio";
             return Err(ApiError::invalid(Some(&fields.full_name("type")), must));

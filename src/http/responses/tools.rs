@@ -20,6 +20,9 @@ pub(super) const SEARCH: &str = "tool_search";
 const DISPENSABLE: &[&str] =
     &["web_search", "web_search_2025_08_26", "image_generation", "local_shell", "mcp"];
 
+/// What OpenAI's models know by themselves, and callers run.
+const RUN_BY_CALLERS: [&str; 4] = ["shell", "apply_patch", "computer", "computer_use_preview"];
+
 /// The tools of a list.
 ///
 /// # Errors
@@ -81,6 +84,11 @@ fn read_tool(path: &str, tool: Value, space: Option<&str>) -> Result<(ToolIdenti
     let kind = fields.text("type")?;
     let (form, mut function, mut as_custom) = match kind.as_deref() {
         Some("function") => (ToolCallForm::Function, function(&mut fields)?, None),
+        Some(known) if RUN_BY_CALLERS.contains(&known) => {
+            let must = "is a tool that OpenAI's models know by themselves and callers run, which is not passed on here: declare it as a \
+                        function or as a custom tool";
+            return Err(ApiError::invalid(Some(&fields.full_name("type")), must));
+        }
         Some("custom") => {
             let (function, custom) = custom(&mut fields)?;
             (ToolCallForm::Custom, function, Some(custom))

@@ -115,11 +115,11 @@ async fn one_that_wants_to_be_left_alone_is_and_where_all_do_the_smallest_wait_i
     let (one, other) = (busy("retry-after: 30\r\n").await, busy("retry-after-ms: 20000\r\n").await);
     let world = on(&[&one, &other], quick()).await;
     let answer = world.ask("", &question(0)).await;
-    refused(&answer, 503, "overloaded");
+    refused(&answer, 429, "rate_limit_exceeded");
     assert_eq!((one.asked(), other.asked()), (1, 1));
     for number in 0..5 {
         let answer = world.ask("", &question(number)).await;
-        refused(&answer, 503, "overloaded");
+        refused(&answer, 429, "rate_limit_exceeded");
         // A machine that stands still for a while may have used some of it up.
         assert!((10..=22).contains(&wait(&answer)), "{}", wait(&answer));
     }
@@ -145,6 +145,29 @@ async fn a_short_wait_is_obeyed_and_then_the_request_is_served() {
     world.ask("", &question(0)).await.good();
     assert!(began.elapsed() >= Duration::from_secs(1), "{:?}", began.elapsed());
     assert_eq!(once.asked(), 2);
+}
+
+/// UP-08: those who come meanwhile wait for it too, and are not told that the model failed.
+#[tokio::test]
+async fn others_wait_for_a_short_pause_and_all_are_served() {
+    let says = |turn, _: &Value| match turn {
+        0 => Says::Status(429, "retry-after: 1\r\n"),
+        _ => Says::tokens(3),
+    };
+    let once = Deployment::each(says).await;
+    let world = on(&[&once], quick()).await;
+    let began = Instant::now();
+    let first = async { world.ask("", &question(0)).await };
+    let others = async {
+        crate::harness::patience::until("it is asked", async || once.asked() > 0).await;
+        futures_util::future::join_all((1..9).map(async |number| world.ask("", &question(number)).await))
+            .await
+    };
+    let (first, others) = tokio::join!(async { first.await.good() }, others);
+    drop(first);
+    others.into_iter().for_each(|answer| drop(answer.good()));
+    assert!(began.elapsed() >= Duration::from_secs(1), "{:?}", began.elapsed());
+    assert_eq!(once.asked(), 10, "nobody asks meanwhile");
 }
 
 /// UP-09

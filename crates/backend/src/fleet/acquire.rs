@@ -3,13 +3,14 @@
 //! Waiting callers get their replies once the lock is released. If a caller has gone, its permit is dropped. That releases
 //! the place on the target, and needs the lock.
 
+use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
 
 use tokio::sync::oneshot;
 use tokio::time::Instant;
 
-use crate::{Failure, Fault};
+use crate::{Failure, Fault, UPSTREAM_RATE_LIMITED};
 
 use super::fleet::{FleetState, PermitResult, Waiter};
 use super::queue::PushOutcome;
@@ -68,17 +69,46 @@ impl Fleet {
         };
         // Nobody waits for long for the sake of a trial.
         let soon = now + until.saturating_duration_since(now).mul_f64(TRIAL_WAIT_SHARE);
-        let replied = match tokio::time::timeout_at(soon, &mut reply).await {
-            Ok(replied) => Ok(replied),
-            Err(_) => {
+        let replied = match self.reply_before(soon, &mut reply).await {
+            Some(replied) => Some(replied),
+            None => {
                 self.update(TargetSet::cancel_blocking_trials);
-                tokio::time::timeout_at(until, reply).await
+                self.reply_before(until, &mut reply).await
             }
         };
-        match replied {
-            Ok(Ok(result)) => result,
-            _ => Err(self.shed("late", Duration::from_secs(1))),
+        replied.unwrap_or_else(|| Err(self.shed("late", Duration::from_secs(1))))
+    }
+
+    /// Waits for the reply to a request in the queue. When a pause ends that a target has asked for, nothing else may happen
+    /// that gives out its places.
+    async fn reply_before(
+        self: &Arc<Self>,
+        until: Instant,
+        reply: &mut oneshot::Receiver<PermitResult>,
+    ) -> Option<PermitResult> {
+        loop {
+            let mut parked = pin!(self.parked.notified());
+            parked.as_mut().enable();
+            let now = Instant::now();
+            let pause = self.lock().targets.short_wait(now);
+            let look = pause.map_or(until, |pause| until.min(now + pause));
+            tokio::select! {
+                biased;
+                replied = &mut *reply => return replied.ok(),
+                () = parked => {}
+                () = tokio::time::sleep_until(look) => {
+                    if look >= until {
+                        return None;
+                    }
+                    self.update(|_, _| ());
+                }
+            }
         }
+    }
+
+    /// Whether its targets are left alone for nothing but a `Retry-After` of their own.
+    pub fn is_rate_limited(&self) -> bool {
+        self.outage().is_none() && self.lock().targets.is_parked(Instant::now())
     }
 
     /// Takes places for one more attempt, on a target that is none of these. Never waits: under pressure those who were
@@ -92,9 +122,10 @@ impl Fleet {
                 drop(state);
                 Some(Permit::new(self.clone(), place, want, probe))
             }
-            TargetSelection::Full | TargetSelection::Unavailable(_) | TargetSelection::RetryBudgetSpent => {
-                None
-            }
+            TargetSelection::Full
+            | TargetSelection::Parked
+            | TargetSelection::Unavailable(_)
+            | TargetSelection::RetryBudgetSpent => None,
         }
     }
 
@@ -181,14 +212,13 @@ impl Fleet {
             TargetSelection::Unavailable(wait) => {
                 let back = self.outage().and_then(|outage| outage.retry_in);
                 let wait = wait.max(back.unwrap_or(Duration::ZERO));
+                let is_parked = back.is_none() && targets.is_parked(now);
                 let wait = jittered(wait, targets.random_share() / 10.0);
-                Some(Err(self.refusal(
-                    "resting",
-                    "every target of the model is left alone for a while",
-                    wait,
-                )))
+                let refused =
+                    self.refusal("resting", "every target of the model is left alone for a while", wait);
+                Some(Err(if is_parked { refused.code(UPSTREAM_RATE_LIMITED) } else { refused }))
             }
-            TargetSelection::Full | TargetSelection::RetryBudgetSpent => None,
+            TargetSelection::Full | TargetSelection::Parked | TargetSelection::RetryBudgetSpent => None,
         }
     }
 
@@ -289,7 +319,8 @@ impl Fleet {
 /// How long a request waits until it has its place.
 fn expected_wait(state: &FleetState, want: &PermitRequest, now: Instant) -> Duration {
     let before = state.queue.calls_before(want.priority, want.flow).saturating_add(want.calls);
-    Duration::try_from_secs_f64(state.targets.queue_wait(before, now)).unwrap_or(Duration::MAX)
+    let line = Duration::try_from_secs_f64(state.targets.queue_wait(before, now)).unwrap_or(Duration::MAX);
+    line.saturating_add(state.targets.short_wait(now).unwrap_or_default())
 }
 
 /// A permit that nobody takes gives its place back.

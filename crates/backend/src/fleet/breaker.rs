@@ -83,6 +83,8 @@ pub(super) enum CallFailureKind {
     Failed,
     /// It refuses our credential.
     Credential,
+    /// It has no room and says when it will: it works, so this is none of the failures in a row.
+    Paused,
 }
 
 /// A call that ended, as the breaker sees it.
@@ -155,6 +157,12 @@ impl Breaker {
         }
     }
 
+    /// How long it is left alone for nothing but its own `Retry-After`: it works, and has no room until then.
+    pub(super) fn parked_for(&self, now: Instant) -> Option<Duration> {
+        let until = self.parked_until.filter(|until| *until > now)?;
+        self.cause().is_none_or(|cause| cause == TripCause::Rate).then(|| until - now)
+    }
+
     /// Why it is open, if it is.
     pub(super) fn cause(&self) -> Option<TripCause> {
         match self.state {
@@ -207,7 +215,9 @@ impl Breaker {
         ended: CompletedCall,
     ) -> Option<TripCause> {
         self.park(ended);
-        self.failures = self.failures.saturating_add(1);
+        if harm != CallFailureKind::Paused {
+            self.failures = self.failures.saturating_add(1);
+        }
         if harm == CallFailureKind::Credential {
             let until = ended.now + self.settings.credential_rest;
             let news = self.cause() != Some(TripCause::Credential) || ended.is_probe;

@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Duration;
 
 use arc_swap::ArcSwap;
-use tokio::sync::oneshot;
+use tokio::sync::{Notify, oneshot};
 use tokio::time::Instant;
 
 use crate::output_stats::OutputTracker;
@@ -38,6 +38,8 @@ pub struct Fleet {
     /// What was planned for it and is not done.
     backlog: Backlog,
     state: Mutex<FleetState>,
+    /// A target has asked for a pause: requests that wait look when it ends.
+    pub(super) parked: Notify,
 }
 
 #[derive(Debug)]
@@ -83,6 +85,7 @@ impl Fleet {
             metrics,
             backlog: Backlog::default(),
             state: Mutex::new(state),
+            parked: Notify::new(),
         })
     }
 
@@ -234,6 +237,19 @@ impl Fleet {
             }
             None => ModelConditions { healthy: false, ..self.targets[0].backend.conditions() },
         }
+    }
+
+    /// The same for a model of which nothing may be asked now, and that is worth waiting for: a target has asked for a short pause.
+    pub fn conditions_after_pause(&self) -> Option<ModelConditions> {
+        let pause = self.lock().targets.short_wait(Instant::now()).filter(|_| self.outage().is_none())?;
+        let measured = self.targets[0].backend.conditions();
+        let (queue, queue_least) = (measured.queue, measured.queue_least);
+        let after = |wait: f64| wait + pause.as_secs_f64();
+        measured.healthy.then(|| ModelConditions {
+            queue: after(queue),
+            queue_least: after(queue_least),
+            ..measured
+        })
     }
 
     /// Counts what a request was planned to take, so that those planned after it know what they wait behind.

@@ -326,6 +326,46 @@ async fn retries_wait_as_long_as_the_targets_rest_but_not_too_long() {
     assert_eq!(fleet.retry_wait(2, &want), None, "half a minute is too long");
 }
 
+#[tokio::test(start_paused = true)]
+async fn a_short_pause_is_waited_for_in_turn_and_a_long_one_is_told() {
+    let failure = |seconds| Failure {
+        retry_after: Some(Duration::from_secs(seconds)),
+        ..Failure::new(Fault::Overload, "busy")
+    };
+    let plays = [2, 30].map(|seconds| ScriptedReply::new().refuses(failure(seconds)));
+    let (fleet, tasks) =
+        (fleet(&[Arc::new(ScriptedBackend::in_turn(plays.to_vec()))], places(1)), Tasks::default());
+    let first = fleet.acquire(want(Priority::Interactive, 60)).await.unwrap();
+    let (say, mut said) = tokio::sync::mpsc::channel(9);
+    for (party, name) in [(1, "a"), (1, "b"), (2, "c")] {
+        let (fleet, say) = (fleet.clone(), say.clone());
+        tasks.spawn(async move {
+            let want = PermitRequest { flow: FlowId(party), ..want(Priority::Interactive, 60) };
+            let seat = fleet.acquire(want).await.unwrap();
+            say.send((name, Instant::now())).await.unwrap();
+            drop(seat);
+        });
+        tokio::task::yield_now().await;
+    }
+    assert!(!call(&first).await);
+    let paused = Instant::now();
+    drop(first);
+    assert!(!fleet.conditions().healthy, "others go first");
+    assert!((fleet.conditions_after_pause().unwrap().queue - 2.0).abs() < 1e-9);
+    for expected in ["a", "c", "b"] {
+        let (name, at) = said.recv().await.unwrap();
+        assert_eq!((name, at.duration_since(paused).as_secs()), (expected, 2), "each party in turn");
+    }
+    assert!(tasks.drain(Duration::from_secs(1)).await);
+    let seat = fleet.acquire(want(Priority::Interactive, 60)).await.unwrap();
+    assert!(!call(&seat).await);
+    drop(seat);
+    assert!(fleet.is_rate_limited() && fleet.conditions_after_pause().is_none());
+    let told = refused(&fleet, want(Priority::Interactive, 60)).await;
+    assert_eq!(told.code, Some(crate::UPSTREAM_RATE_LIMITED));
+    assert!(told.retry_after.unwrap() >= Duration::from_secs(29), "{told:?}");
+}
+
 /// How long the requests of the second party wait, the longest wait of a hundred but one, beside so many callers of the
 /// first, each of whom asks again as soon as it is answered.
 async fn waits_beside(others: u64) -> Duration {

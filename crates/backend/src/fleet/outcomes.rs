@@ -54,10 +54,10 @@ impl Fleet {
     /// A call failed through no fault of its caller.
     pub(super) fn record_failure(self: &Arc<Self>, place: usize, probe: &ProbeToken, failure: &Failure) {
         let fall = CallFailure {
-            kind: if failure.fault == Fault::Credential {
-                CallFailureKind::Credential
-            } else {
-                CallFailureKind::Failed
+            kind: match failure.fault {
+                Fault::Credential => CallFailureKind::Credential,
+                Fault::Overload if failure.retry_after.is_some() => CallFailureKind::Paused,
+                _ => CallFailureKind::Failed,
             },
             is_overload: failure.fault == Fault::Overload,
             retry_after: failure.retry_after,
@@ -78,6 +78,9 @@ impl Fleet {
         if let Some(trip) = self.update(|targets, now| targets.record_failure(place, flow, probe, fall, now))
         {
             self.report_trip(place, trip, failure);
+        }
+        if fall.retry_after.is_some() {
+            self.parked.notify_waiters();
         }
     }
 

@@ -63,6 +63,8 @@ pub(super) enum TargetSelection {
     Full,
     /// Nowhere: every target is left alone, for so long at least.
     Unavailable(Duration),
+    /// Nowhere yet: one has asked for a pause that is short enough to be waited for.
+    Parked,
     /// Nowhere: there were too many retries lately.
     RetryBudgetSpent,
 }
@@ -176,7 +178,14 @@ impl TargetSet {
         let open = if whole.is_empty() { of(BreakerAdmission::LastResort) } else { whole };
         let open = allowed(open);
         if open.is_empty() {
-            return TargetSelection::Unavailable(self.shortest_wait(&admits));
+            let is_short = (0..self.targets.len()).any(|place| {
+                !need.excluded.contains(&place) && self.short_park(&self.targets[place], now).is_some()
+            });
+            return if is_short {
+                TargetSelection::Parked
+            } else {
+                TargetSelection::Unavailable(self.shortest_wait(&admits))
+            };
         }
         match self.select(&open, need, now) {
             Some(place) => self.take_permits(place, need, false, now),
@@ -256,6 +265,24 @@ impl TargetSet {
         waits.min().unwrap_or(self.settings.breaker.rest_min)
     }
 
+    /// How long until a target may be asked that has asked for a pause itself, where that is short enough to be waited for.
+    fn short_park(&self, member: &TargetState, now: Instant) -> Option<Duration> {
+        member.breaker.parked_for(now).filter(|wait| *wait <= self.settings.retry.wait_max)
+    }
+
+    /// How long requests wait for the first of them that has asked for a short pause; nothing if one may be asked now, or none has.
+    pub(super) fn short_wait(&self, now: Instant) -> Option<Duration> {
+        self.unavailable_for(now)?;
+        self.targets.iter().filter_map(|member| self.short_park(member, now)).min()
+    }
+
+    /// Whether the first that may be asked again is one that has asked for a pause itself.
+    pub(super) fn is_parked(&self, now: Instant) -> bool {
+        let rest = self.unavailable_for(now);
+        let parks = self.targets.iter().filter_map(|member| member.breaker.parked_for(now));
+        rest.is_some() && parks.min() == rest
+    }
+
     /// How long until the first of those that are left alone may be asked.
     pub(super) fn shortest_rest(&self, now: Instant) -> Duration {
         self.shortest_wait(&self.admissions(None, now))
@@ -327,10 +354,11 @@ impl TargetSet {
 
     /// How many seconds a request waits until so many calls before it have had their places.
     pub(super) fn queue_wait(&self, calls: u32, now: Instant) -> f64 {
-        let open = self
-            .targets
-            .iter()
-            .filter(|member| !matches!(member.breaker.admission(None, now), BreakerAdmission::Blocked(_)));
+        let is_open = |member: &&TargetState| {
+            !matches!(member.breaker.admission(None, now), BreakerAdmission::Blocked(_))
+                || self.short_park(member, now).is_some()
+        };
+        let open = self.targets.iter().filter(is_open);
         let places: u32 =
             open.filter_map(|member| member.limit.as_ref()).map(ConcurrencyLimit::permits).sum();
         f64::from(calls) * self.hold_seconds.unwrap_or_default() / f64::from(places.max(1))

@@ -88,15 +88,17 @@ impl UpstreamClient {
         self.exhausted_rate_limits.swap(0, Ordering::Relaxed)
     }
 
-    /// Asks for an event stream; resolves when the upstream has begun one, or has sent its answer in one piece all the same.
+    /// Asks for an event stream; resolves when the upstream has begun one, or has sent its answer in one piece all the same. Its
+    /// caller may have stated a deadline.
     pub(super) async fn stream(
         &self,
         asked: UpstreamRequest,
         silence: SilencePolicy,
+        stated: Option<Duration>,
     ) -> Result<UpstreamEventStream, Failure> {
-        let deadline = Instant::now() + self.settings.total;
+        let deadline = Instant::now() + self.settings.total_within(stated);
         let first_byte = match silence {
-            SilencePolicy::Streams | SilencePolicy::ThinksInStream => self.settings.first_byte,
+            SilencePolicy::Streams | SilencePolicy::ThinksInStream => self.settings.first_byte_within(stated),
             SilencePolicy::ThinksBeforeHeaders => Duration::MAX,
         };
         let timeouts = UpstreamTimeouts { idle: first_byte, deadline };
@@ -160,16 +162,34 @@ impl UpstreamClient {
         refusal::for_log(failure, self.settings.api_key.as_ref(), self.settings.logs_messages)
     }
 
-    /// Asks for one JSON value.
+    /// Asks for one JSON value that no model has to work for.
     pub(super) async fn json(&self, asked: UpstreamRequest) -> Result<Value, Failure> {
-        let bytes = self.bytes(asked).await?;
+        let bytes = self.bytes_within(asked, self.settings.first_byte_without_model()).await?;
         serde_json::from_slice(&bytes).map_err(|_| Failure::new(Fault::Backend, "the upstream sent no JSON"))
+    }
+
+    /// Asks for one JSON value of what not every such server offers; nothing where it does not, or not to us (403, 404, 405).
+    pub(super) async fn json_if_offered(&self, asked: UpstreamRequest) -> Result<Option<Value>, Failure> {
+        let deadline = Instant::now() + self.settings.total;
+        let timeouts = UpstreamTimeouts { idle: self.settings.first_byte_without_model(), deadline };
+        let response = self.respond(&self.pool.whole, asked, "application/json", timeouts).await?;
+        if matches!(response.status().as_u16(), 403..=405) {
+            return Ok(None);
+        }
+        let mut response = self.require_success(response, deadline).await?;
+        let body = self.read_answer(&mut response, timeouts).await?;
+        let value = serde_json::from_slice(&body);
+        value.map(Some).map_err(|_| Failure::new(Fault::Backend, "the upstream sent no JSON"))
     }
 
     /// Asks for one JSON value; its bytes.
     pub(super) async fn bytes(&self, asked: UpstreamRequest) -> Result<Vec<u8>, Failure> {
+        self.bytes_within(asked, self.settings.first_byte).await
+    }
+
+    async fn bytes_within(&self, asked: UpstreamRequest, first_byte: Duration) -> Result<Vec<u8>, Failure> {
         let deadline = Instant::now() + self.settings.total;
-        let first_byte = UpstreamTimeouts { idle: self.settings.first_byte, deadline };
+        let first_byte = UpstreamTimeouts { idle: first_byte, deadline };
         let mut response = self.send(&self.pool.whole, asked, "application/json", first_byte).await?;
         let timeouts = UpstreamTimeouts { idle: self.settings.idle, deadline };
         self.read_answer(&mut response, timeouts).await
@@ -179,7 +199,7 @@ impl UpstreamClient {
     pub(super) async fn get(&self, path: &str) -> Result<Value, Failure> {
         let timeouts = UpstreamTimeouts {
             idle: self.settings.idle,
-            deadline: Instant::now() + self.settings.first_byte,
+            deadline: Instant::now() + self.settings.first_byte_without_model(),
         };
         let url = self.urls.below(path).map_err(|error| transport_failure(&error))?;
         let response = timeouts.wait(self.pool.whole.get(&url), "did not answer").await?;
@@ -199,6 +219,18 @@ impl UpstreamClient {
         accept: &'static str,
         first_byte: UpstreamTimeouts,
     ) -> Result<UpstreamResponse, Failure> {
+        let response = self.respond(http, sent, accept, first_byte).await?;
+        self.require_success(response, first_byte.deadline).await
+    }
+
+    /// The head of an answer, whatever it is.
+    async fn respond(
+        &self,
+        http: &HttpClient,
+        sent: UpstreamRequest,
+        accept: &'static str,
+        first_byte: UpstreamTimeouts,
+    ) -> Result<UpstreamResponse, Failure> {
         let UpstreamRequest { path, body, headers } = sent;
         let about = text_bytes(&body);
         let body = write_json(body, about)
@@ -208,15 +240,23 @@ impl UpstreamClient {
         let sending = self.pool.connect_tracker.start_send();
         let url = self.urls.below(&path).map_err(|error| transport_failure(&error).unsent())?;
         let asked = http.post(&url, accept, &headers, body.clone());
-        let mut answered = first_byte.wait(asked, "did not answer").await?;
+        let mut answered = self.wait_for_head(first_byte, asked).await?;
         let is_to_be_resent =
             |error| is_left_out(error) || (self.settings.sent_too && sending.was_lost(error));
         if answered.as_ref().is_err_and(is_to_be_resent) {
             self.resent.fetch_add(1, Ordering::Relaxed);
             let asked = self.pool.fresh.post(&url, accept, &headers, body);
-            answered = first_byte.wait(asked, "did not answer").await?;
+            answered = self.wait_for_head(first_byte, asked).await?;
         }
-        let response = answered.map_err(|error| transport_failure(&error))?;
+        answered.map_err(|error| transport_failure(&error))
+    }
+
+    /// The answer, if it is one.
+    async fn require_success(
+        &self,
+        response: UpstreamResponse,
+        deadline: Instant,
+    ) -> Result<UpstreamResponse, Failure> {
         if response.status().is_success() {
             refusal::require_api_answer(response.status(), response.headers())?;
             refusal::require_uncompressed(response.headers())?;
@@ -224,7 +264,18 @@ impl UpstreamClient {
             self.exhausted_rate_limits.fetch_add(u64::from(is_exhausted), Ordering::Relaxed);
             return Ok(response);
         }
-        Err(self.refusal_failure(response, first_byte.deadline).await)
+        Err(self.refusal_failure(response, deadline).await)
+    }
+
+    /// Waits for the head of an answer. A server that reads for long is not asked again: it may still be at it.
+    async fn wait_for_head<T>(
+        &self,
+        first_byte: UpstreamTimeouts,
+        asked: impl Future<Output = T>,
+    ) -> Result<T, Failure> {
+        let answered = first_byte.wait_for_head(asked).await;
+        answered
+            .map_err(|failure| if self.settings.reads_for_long { failure.retry_elsewhere() } else { failure })
     }
 
     async fn refusal_failure(&self, mut response: UpstreamResponse, deadline: Instant) -> Failure {

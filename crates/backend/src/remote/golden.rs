@@ -282,5 +282,6 @@ fn message(value: &Value) -> Message {
         is_error: value["is_error"] == true,
         name: text("name"),
         phases: list(&value["phases"]).map(phase).collect(),
+        unknown_members: value["passed"].as_object().cloned().unwrap_or_default(),
     }
 }

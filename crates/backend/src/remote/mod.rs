@@ -44,6 +44,7 @@ mod summary_reader;
 mod tests;
 mod timeouts;
 mod tls_roots;
+mod tool_media;
 mod tool_names;
 mod transport_error;
 mod uncounted;
@@ -52,6 +53,7 @@ mod unfenced;
 mod upstream;
 mod upstream_response;
 mod upstream_url;
+mod user_turn;
 pub mod vllm;
 mod wire;
 
@@ -70,6 +72,7 @@ use stint_types::chat::{EmbeddingRequest, Request, SigningDomain};
 use stint_types::units::Tokens;
 
 use super::speed::{CallTimer, SpeedEstimator};
+use super::tool_calls;
 use super::{
     Backend, BackendCall, EmbeddingResult, Failure, Generation, Piece, TargetBehavior, Turns,
     UnsupportedFeature,
@@ -84,7 +87,7 @@ pub use cache_policy::{CachePolicy, Caching};
 pub use caller_headers::{ANY_BETA, CallerHeaderRules, HARMLESS_BETAS};
 pub use connections::Connections;
 pub use secret::Secret;
-pub use settings::{Auth, Settings, SettingsError};
+pub use settings::{Auth, LengthenedTimes, Settings, SettingsError};
 pub use silence_policy::SilencePolicy;
 pub use sse::SseLimits;
 
@@ -127,6 +130,11 @@ pub trait Provider: fmt::Debug + Send + Sync + 'static {
 
     /// Whether it takes names of tools of more than 64 bytes. Others are sent shorter ones.
     fn takes_long_tool_names(&self) -> bool {
+        false
+    }
+
+    /// Whether it takes the tools that Anthropic's models know by themselves.
+    fn takes_anthropic_tools(&self) -> bool {
         false
     }
 
@@ -180,6 +188,9 @@ impl<P: Provider> RemoteBackend<P> {
     }
 
     async fn start(&self, call: BackendCall) -> Result<Generation, Failure> {
+        if !self.provider.takes_anthropic_tools() {
+            tool_calls::refuse_anthropic_tools(&call.request)?;
+        }
         let names = if self.provider.takes_long_tool_names() {
             ShortToolNames::default()
         } else {
@@ -209,7 +220,8 @@ impl<P: Provider> RemoteBackend<P> {
         let events = if call.whole {
             self.client.whole(sent, call.part.tokens_max()).await?
         } else {
-            self.client.stream(sent, self.provider.silence_policy(&call)).await?
+            let stated = call.request.budget.deadline;
+            self.client.stream(sent, self.provider.silence_policy(&call), stated).await?
         };
         if call.whole || events.is_whole() {
             lap.mark_whole();

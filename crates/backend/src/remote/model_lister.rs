@@ -69,6 +69,15 @@ impl ModelLister {
         };
         Ok(names(&self.client.get(path).await?))
     }
+
+    /// Whether a vLLM server counts tokens for us, beside its `/v1`.
+    ///
+    /// # Errors
+    /// When it cannot be reached, or fails.
+    pub async fn offers_tokenize(&self, model: &str) -> Result<bool, Failure> {
+        let asked = super::vllm::tokenize_request(model, "x");
+        Ok(self.client.json_if_offered(asked).await?.is_some())
+    }
 }
 
 fn names(answer: &Value) -> Vec<String> {

@@ -4,8 +4,8 @@
 use serde_json::{Map, Value};
 
 use crate::{BackendCall, GenerationPart};
-use stint_types::catalog::{EnforcementClass, MemberAction, MemberRules};
-use stint_types::chat::{MemberPhase, Request};
+use stint_types::catalog::{EnforcementClass, MemberAction, MemberRules, UnknownMembers};
+use stint_types::chat::{MemberPhase, Message, Request};
 
 /// What fills a chat template; where that is rendered apart, it goes there alone.
 const TEMPLATE: &str = "chat_template_kwargs";
@@ -25,6 +25,14 @@ pub(super) fn add_members_after_template(body: &mut Value, call: &BackendCall, r
     sent_members(call, rules)
         .filter(|(name, _)| *name != TEMPLATE)
         .for_each(|(name, value)| merge(body, name, value));
+}
+
+/// Adds to a message what it is to have besides.
+pub(super) fn add_message_members(turn: &mut Value, message: &Message, rules: &MemberRules) {
+    let Value::Object(turn) = turn else { return };
+    if rules.unknown == UnknownMembers::Pass {
+        message.unknown_members.iter().for_each(|(name, value)| merge(turn, name, value));
+    }
 }
 
 /// What the caller says to the chat template.
@@ -65,7 +73,6 @@ mod tests {
 
     use super::*;
     use crate::Thought;
-    use stint_types::catalog::UnknownMembers;
     use stint_types::units::Tokens;
 
     fn check(class: EnforcementClass, part: GenerationPart, expected: &Value) {

@@ -13,6 +13,9 @@ use super::prompt_cache::PromptCacheRules;
 use super::secret::Secret;
 use super::sse::SseLimits;
 
+/// The longest that counting a prompt or listing models may keep silent.
+const WITHOUT_MODEL_MAX: Duration = Duration::from_secs(60);
+
 /// How the key is sent.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum Auth {
@@ -21,6 +24,15 @@ pub enum Auth {
     Bearer,
     /// As it is, in a header of that name.
     Header(&'static str),
+}
+
+/// Which times a caller's deadline lengthens.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct LengthenedTimes {
+    /// That for the first byte.
+    pub first_byte: bool,
+    /// That for the whole.
+    pub total: bool,
 }
 
 /// How an upstream is reached.
@@ -47,6 +59,11 @@ pub struct Settings {
     pub connect: Duration,
     /// How long to wait for the first byte of an answer, unless the upstream may think before.
     pub first_byte: Duration,
+    /// Which of these times a caller's deadline lengthens: those that nobody set.
+    pub lengthened: LengthenedTimes,
+    /// True of a server of one's own. It may load a model or read for minutes, and goes on reading what nobody waits for any
+    /// more: a call without a first byte is not sent there again.
+    pub reads_for_long: bool,
     /// How long to wait between two pieces of an answer; where the thought is hidden, from the first token on.
     pub idle: Duration,
     /// How long an answer may take altogether.
@@ -80,6 +97,8 @@ impl Default for Settings {
             sent_too: true,
             connect: Duration::from_secs(2),
             first_byte: Duration::from_secs(60),
+            lengthened: LengthenedTimes::default(),
+            reads_for_long: false,
             idle: Duration::from_secs(60),
             total: Duration::from_secs(600),
             retry_after_max: Duration::from_secs(60),
@@ -94,6 +113,23 @@ impl Default for Settings {
 }
 
 impl Settings {
+    /// How long to wait for the first byte of what a caller with that deadline asks.
+    pub(super) fn first_byte_within(&self, deadline: Option<Duration>) -> Duration {
+        let stated = deadline.filter(|_| self.lengthened.first_byte);
+        stated.map_or(self.first_byte, |stated| stated.max(self.first_byte))
+    }
+
+    /// How long the whole of it may take.
+    pub(super) fn total_within(&self, deadline: Option<Duration>) -> Duration {
+        let stated = deadline.filter(|_| self.lengthened.total);
+        stated.map_or(self.total, |stated| stated.max(self.total))
+    }
+
+    /// How long to wait for the first byte of what no model works on.
+    pub(super) fn first_byte_without_model(&self) -> Duration {
+        self.first_byte.min(WITHOUT_MODEL_MAX)
+    }
+
     /// Says which targets can verify what this one signs: those at the same address with the same credential, or those of
     /// the same organisation. It is 32 bits of a hash, too few to find a credential by.
     pub fn origin(&self) -> SigningDomain {

@@ -10,13 +10,15 @@ use tokio::net::TcpListener;
 use crate::{
     Backend, BackendCall, Failure, Fault, GenerationEnd, GenerationPart, Piece, TagEdge, Thought, TokenUsage,
 };
+use stint_types::catalog::EnforcementClass;
 use stint_types::chat::{EmbeddingInputs, EmbeddingRequest, EpisodeLimits, short_tool_name};
 use stint_types::units::Tokens;
 
 use super::llamacpp::{self, LlamaCppBackend};
-use super::openai::{self, OpenAiBackend};
+use super::openai::{self, Dialect, OpenAiBackend};
 use super::upstream::{AnswerStep, TestUpstream, answer, chunked, events, json, stream};
-use super::{Connections, Secret, Settings, golden};
+use super::vllm::VllmBackend;
+use super::{Connections, LengthenedTimes, Secret, Settings, golden};
 
 const CHAT: &str = "/v1/chat/completions";
 const KEY: &str = "canary-0123456789";
@@ -94,6 +96,34 @@ fn chunk(text: &str) -> Value {
 fn with(mut steps: Vec<AnswerStep>, more: impl IntoIterator<Item = AnswerStep>) -> Vec<AnswerStep> {
     steps.extend(more);
     steps
+}
+
+#[tokio::test]
+async fn a_vllm_server_that_counts_no_tokens_is_asked_for_them_once_and_serves_by_its_chat() {
+    let refusals = [
+        ("403 Forbidden", ""),
+        ("404 Not Found", r#"{"detail":"Not Found"}"#),
+        ("405 Method Not Allowed", "<html>"),
+    ];
+    for (status, body) in refusals {
+        let finish = json!({"choices": [{"index": 0, "delta": {}, "finish_reason": "stop"}]});
+        let text = events(&[chunk("4"), chunk("2"), finish]) + "data: [DONE]\n\n";
+        let said = || (CHAT, stream(&text));
+        let upstream =
+            TestUpstream::start(vec![("/tokenize", answer(status, "", body)), said(), said(), said()]).await;
+        let client = settings(&format!("{}/v1/", upstream.address));
+        let settings = openai::Settings { client, dialect: Dialect::vllm(), ..openai::Settings::default() };
+        let backend = VllmBackend::new(&Connections::default(), settings).unwrap();
+        let thought = GenerationPart::Thought { thinking: Tokens(8), solution: Tokens(8) };
+        let resumed = BackendCall { class: EnforcementClass::Continue, ..call(thought) };
+        for call in [total(), total(), resumed] {
+            assert_eq!(backend.count_prompt(call.request.clone()).await, None, "it is estimated");
+            let (pieces, failure) = run(&backend, call).await;
+            assert!(failure.is_none() && !pieces.is_empty(), "{status}: {failure:?}");
+        }
+        let counted = upstream.asked().iter().filter(|asked| asked.head.contains("tokenize")).count();
+        assert_eq!(counted, 1, "{status}");
+    }
 }
 
 #[tokio::test]
@@ -223,8 +253,24 @@ async fn a_refused_connection_was_never_sent_and_names_no_address() {
 #[tokio::test(start_paused = true)]
 async fn an_upstream_that_never_answers_times_out_at_the_first_byte() {
     let start = tokio::time::Instant::now();
-    check(vec![AnswerStep::Hang], 0, Fault::Timeout, "the upstream did not answer", false).await;
+    let told = "the model's server sent nothing for 20s; first_byte_timeout of its [[backend]] in the gateway's configuration \
+                allows more";
+    check(vec![AnswerStep::Hang], 0, Fault::Timeout, told, false).await;
     assert_eq!(start.elapsed().as_secs(), 20);
+}
+
+#[test]
+fn a_callers_deadline_lengthens_the_times_that_nobody_set() {
+    let lengthened = LengthenedTimes { first_byte: true, total: true };
+    let [stated, less] = [1_800, 5].map(|seconds| Some(Duration::from_secs(seconds)));
+    let unset = Settings { lengthened, ..Settings::default() };
+    assert_eq!(
+        (unset.first_byte_within(stated), unset.total_within(stated)),
+        (stated.unwrap(), stated.unwrap())
+    );
+    assert_eq!((unset.first_byte_within(less), unset.total_within(None)), (unset.first_byte, unset.total));
+    let set = Settings::default();
+    assert_eq!((set.first_byte_within(stated), set.total_within(stated)), (set.first_byte, set.total));
 }
 
 #[tokio::test(start_paused = true)]

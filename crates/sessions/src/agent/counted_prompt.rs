@@ -124,6 +124,10 @@ impl PromptHasher {
         }
         self.add_each("answers", &message.tool_call_id);
         self.add_each("name", &message.name);
+        self.add_each(
+            "passed",
+            message.unknown_members.iter().map(|(name, value)| format!("{name}={value}")),
+        );
     }
 
     fn end(self) -> [u8; 16] {

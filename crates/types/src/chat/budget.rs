@@ -35,6 +35,8 @@ pub struct MemberNames {
     pub deadline: &'static str,
     /// The form that the answer must have.
     pub response_format: &'static str,
+    /// The chances of its tokens.
+    pub logprobs: &'static str,
 }
 
 /// Those of chat completions.
@@ -49,6 +51,7 @@ impl Default for MemberNames {
             cost: "budget.cost_usd",
             deadline: "budget.deadline_ms",
             response_format: "response_format",
+            logprobs: "logprobs",
         }
     }
 }

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use serde_json::Value;
+use serde_json::{Map, Value};
 
 /// Who speaks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -134,6 +134,8 @@ pub struct Message {
     pub name: Option<String>,
     /// What the parts of an assistant's text are for, in order, where the caller sent that back.
     pub phases: Vec<TurnPhase>,
+    /// What else the caller wrote into it, which has no meaning here. Only backends that take such members of requests get it.
+    pub unknown_members: Map<String, Value>,
 }
 
 impl Message {
@@ -153,6 +155,7 @@ impl Message {
             is_error: false,
             name: None,
             phases: Vec::new(),
+            unknown_members: Map::new(),
         }
     }
 

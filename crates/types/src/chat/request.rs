@@ -48,6 +48,11 @@ impl Tool {
     pub fn new(name: impl Into<String>, declaration: Value) -> Tool {
         Tool { name: name.into(), declaration, cache_breakpoint: None, anthropic_members: None, custom: None }
     }
+
+    /// Its type, where it is one that Anthropic's models know by themselves and the caller runs, such as `bash_20250124`.
+    pub fn anthropic_type(&self) -> Option<&str> {
+        self.anthropic_members.as_ref()?.get("type")?.as_str()
+    }
 }
 
 /// What is wanted of the model.

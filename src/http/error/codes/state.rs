@@ -93,6 +93,13 @@ pub(in crate::http) const BODY_TOO_LARGE: ErrorCode = ErrorCode {
     when: "The body is larger than `body_max`",
     remedy: "Send less; the operator can raise it",
 };
+pub(in crate::http) const REQUEST_TOO_LARGE: ErrorCode = ErrorCode {
+    word: "request_too_large",
+    status: 413,
+    also: None,
+    when: "The request has more tokens than its provider takes from this gateway in a minute",
+    remedy: "Shorten it, state a smaller limit of tokens, or name another model; waiting does not help",
+};
 pub(in crate::http) const UNSUPPORTED_MEDIA_TYPE: ErrorCode = ErrorCode {
     word: "unsupported_media_type",
     status: 415,
@@ -125,7 +132,8 @@ pub(in crate::http) const RATE_LIMIT_EXCEEDED: ErrorCode = ErrorCode {
     word: "rate_limit_exceeded",
     status: 429,
     also: None,
-    when: "A rate is used up, other requests in flight hold what is left, or the account has too many of them",
+    when: "A rate is used up, other requests in flight hold what is left, the account has too many of them, or the provider has asked for a \
+           pause of more than some seconds",
     remedy: "Ask again after `Retry-After`",
 };
 pub(in crate::http) const INSUFFICIENT_QUOTA: ErrorCode = ErrorCode {

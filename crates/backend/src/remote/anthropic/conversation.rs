@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 
 use crate::remote::begun_answer;
 use crate::remote::caller_options::ImageSource;
-use crate::remote::wire;
+use crate::remote::{user_turn, wire};
 use crate::{BackendCall, Failure, GenerationPart, Thought, UnsupportedFeature};
 use stint_types::chat::{ContentPart, EffortChange, Message, Request, Role};
 
@@ -49,7 +49,7 @@ pub(super) fn turns(
         _ => "",
     };
     match turns.last() {
-        None => Err(Failure::incapable(UnsupportedFeature::Prompt, "this model needs a message of the user")),
+        None => Err(user_turn::missing(request)),
         Some("assistant") if thinks || !settings.goes_on() => Err(begun_answer::cannot_continue()),
         Some(_) => {
             if !begun.is_empty() {

@@ -32,6 +32,7 @@ use stint_types::chat::Request;
 use super::call_ids::CallIds;
 use super::summary_reader::SummaryReader;
 use super::unfenced::UnfencedReader;
+use super::user_turn;
 use super::{
     Auth, Connections, EventReader, Provider, RemoteBackend, SettingsError, SilencePolicy, UpstreamRequest,
 };
@@ -76,6 +77,7 @@ impl AnthropicMessages {
 
 impl Provider for AnthropicMessages {
     fn write_request(&self, call: &BackendCall) -> Result<UpstreamRequest, Failure> {
+        let call = &user_turn::ensured_in(call);
         Ok(self.upstream_request("messages", request::body(&self.settings, call)?, &call.request))
     }
 
@@ -84,12 +86,17 @@ impl Provider for AnthropicMessages {
     }
 
     fn count_request(&self, request: &Arc<Request>) -> Option<(UpstreamRequest, &'static str)> {
+        let request = &user_turn::ensured(request);
         let body = request::count_body(&self.settings, request).ok()?;
         Some((self.upstream_request("messages/count_tokens", body, request), "/input_tokens"))
     }
 
     /// They may have 128 bytes.
     fn takes_long_tool_names(&self) -> bool {
+        true
+    }
+
+    fn takes_anthropic_tools(&self) -> bool {
         true
     }
 

@@ -142,7 +142,23 @@ pub(super) fn betas(body: &Value) -> Vec<&'static str> {
     ]
     .into_iter()
     .filter_map(|(beta, is_used)| is_used.then_some(beta))
+    .chain(known_tool_betas(body))
     .collect()
+}
+
+/// The features that tools need which its models know by themselves.
+fn known_tool_betas(body: &Value) -> impl Iterator<Item = &'static str> {
+    let tools = body["tools"].as_array().into_iter().flatten();
+    let kinds: BTreeSet<&str> = tools.filter_map(|tool| tool["type"].as_str()).collect();
+    let is_used = move |ends: &[&str]| kinds.iter().any(|kind| ends.iter().any(|end| kind.ends_with(end)));
+    [
+        ("computer-use-2024-10-22", is_used(&["_20241022"])),
+        ("computer-use-2025-01-24", is_used(&["computer_20250124"])),
+        ("computer-use-2025-11-24", is_used(&["computer_20251124"])),
+        ("context-management-2025-06-27", is_used(&["memory_20250818"])),
+    ]
+    .into_iter()
+    .filter_map(|(beta, is_used)| is_used.then_some(beta))
 }
 
 /// The member that this API cannot do without: never more than the provider takes, and where nobody states a limit no more than
@@ -362,12 +378,14 @@ fn tools(settings: &Settings, request: &Request, form: &ClaudeForm) -> Option<Va
         let function = FunctionDeclaration::of(tool);
         let (schema, is_strict) = strict_tools.declare(&function);
         let mut declared = Map::new();
+        // One that its models know by itself has its own schema and words.
+        let is_known = tool.anthropic_type().is_some();
         insert_present(
             &mut declared,
             [
                 ("name", Some(json!(function.name))),
                 ("description", function.description.map(|text| json!(text))),
-                ("input_schema", Some(schema)),
+                ("input_schema", (!is_known).then_some(schema)),
                 ("strict", is_strict.then(|| json!(true))),
             ],
         );

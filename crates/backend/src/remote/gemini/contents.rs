@@ -7,6 +7,7 @@ use serde_json::{Map, Value, json};
 use crate::remote::begun_answer;
 use crate::remote::call_ids::MADE_ID_PREFIX;
 use crate::remote::caller_options::{ImageSource, insert_present, parse_arguments};
+use crate::remote::{tool_media, user_turn};
 use crate::{Failure, UnsupportedFeature};
 use stint_types::chat::{ContentPart, Message, Request, Role, ToolCall};
 
@@ -17,7 +18,8 @@ use super::signature::{GeminiSignature, SignedPart};
 pub(super) fn contents(settings: &Settings, request: &Request) -> Result<Value, Failure> {
     let mut contents: Vec<(&str, Vec<Value>)> = Vec::new();
     let mut names: BTreeMap<&str, &str> = BTreeMap::new();
-    for message in request.messages.iter().filter(|message| message.role != Role::System) {
+    let messages = tool_media::moved(&request.messages, |part| stays_in_result(settings, part));
+    for message in messages.iter().filter(|message| message.role != Role::System) {
         names.extend(message.tool_calls.iter().map(|call| (call.id.as_str(), call.name.as_str())));
         let (role, parts) = match message.role {
             Role::Assistant => ("model", model_parts(settings, message)?),
@@ -31,7 +33,7 @@ pub(super) fn contents(settings: &Settings, request: &Request) -> Result<Value, 
         }
     }
     match contents.last() {
-        None => Err(Failure::incapable(UnsupportedFeature::Prompt, "this model needs a message of the user")),
+        None => Err(user_turn::missing(request)),
         Some(("model", _)) => Err(begun_answer::cannot_continue()),
         Some(_) => {
             Ok(contents.into_iter().map(|(role, parts)| json!({"role": role, "parts": parts})).collect())
@@ -105,12 +107,9 @@ fn function_response(message: &Message, names: &BTreeMap<&str, &str>) -> Result<
             "a tool's message answers no call: its tool_call_id is that of none before it",
         ));
     };
-    if message.content.iter().any(|part| matches!(part, ContentPart::Other(_))) {
-        return Err(Failure::incapable(
-            UnsupportedFeature::Prompt,
-            "this model takes only text as a tool's result",
-        ));
-    }
+    let media = message.content.iter().filter(|part| matches!(part, ContentPart::Other(_)));
+    let media: Vec<Value> =
+        media.filter_map(|part| self::part(part).transpose()).collect::<Result<_, _>>()?;
     let mut response = Map::new();
     insert_present(
         &mut response,
@@ -118,9 +117,21 @@ fn function_response(message: &Message, names: &BTreeMap<&str, &str>) -> Result<
             ("id", provider_id(of)),
             ("name", Some(json!(name))),
             ("response", Some(json!({"output": message.plain_text()}))),
+            ("parts", (!media.is_empty()).then(|| json!(media))),
         ],
     );
     Ok(json!({"functionResponse": response}))
+}
+
+/// The images that a function's response takes (`functionResponse.parts`), where the model takes any: from Gemini 3 on.
+fn stays_in_result(settings: &Settings, part: &Value) -> bool {
+    let version = settings.model.rsplit('/').next().unwrap_or_default().strip_prefix("gemini-");
+    let major = version.and_then(|version| version.split(['.', '-']).next()?.parse::<u32>().ok());
+    let inline = match ImageSource::of(part) {
+        Some(ImageSource::Inline(kind, _)) => ["image/png", "image/jpeg", "image/webp"].contains(&kind),
+        Some(ImageSource::Url(_)) | None => false,
+    };
+    inline && major.is_some_and(|major| major >= 3)
 }
 
 /// Ids that we made up mean nothing to the provider.

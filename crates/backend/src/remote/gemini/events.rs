@@ -8,7 +8,7 @@ use serde_json::{Map, Value, json};
 use crate::remote::call_ids::CallIds;
 use crate::remote::refusal;
 use crate::remote::uncounted::{answer, stop};
-use crate::{Failure, Fault, GenerationEnd, Piece, Retry, TokenUsage};
+use crate::{Failure, Fault, GenerationEnd, NO_ANSWER, Piece, Retry, TokenUsage};
 use stint_types::chat::{AnswerNote, ThoughtSigner, ToolCallDelta};
 use stint_types::units::Tokens;
 
@@ -185,8 +185,8 @@ impl GeminiReader {
             "MAX_TOKENS" | "CONTINUATION" => Ok(GenerationEnd::Limit),
             "MALFORMED_FUNCTION_CALL" | "UNEXPECTED_TOOL_CALL" | "TOO_MANY_TOOL_CALLS" => {
                 // It says nothing of the target, and would not be better for being asked again.
-                let failure =
-                    Failure::new(Fault::Backend, "the model called a tool in a way that cannot be read");
+                let why = format!("the model called a tool in a way that cannot be read ({word})");
+                let failure = Failure::new(Fault::Backend, why).code(NO_ANSWER);
                 Err(Failure { retry: Retry::Never, ..failure })
             }
             "MALFORMED_RESPONSE" | "MISSING_THOUGHT_SIGNATURE" => broken("the upstream gave up"),

@@ -21,6 +21,7 @@ use crate::{BackendCall, Failure};
 use stint_types::chat::Request;
 
 use super::call_ids::CallIds;
+use super::user_turn;
 use super::{
     Auth, Connections, EventReader, Provider, RemoteBackend, SettingsError, SilencePolicy, UpstreamRequest,
 };
@@ -50,12 +51,13 @@ impl GeminiBackend {
 impl Provider for GenerateContent {
     fn write_request(&self, call: &BackendCall) -> Result<UpstreamRequest, Failure> {
         let path = format!("models/{}:streamGenerateContent?alt=sse", self.settings.model);
-        Ok(UpstreamRequest::new(path, request::body(&self.settings, call)?))
+        Ok(UpstreamRequest::new(path, request::body(&self.settings, &user_turn::ensured_in(call))?))
     }
 
     fn count_request(&self, request: &Arc<Request>) -> Option<(UpstreamRequest, &'static str)> {
         let model = format!("models/{}", self.settings.model);
-        let mut asked = request::body(&self.settings, &BackendCall::for_counting(request)).ok()?;
+        let call = BackendCall::for_counting(&user_turn::ensured(request));
+        let mut asked = request::body(&self.settings, &call).ok()?;
         let members = asked.as_object_mut()?;
         members.retain(|name, _| ["systemInstruction", "contents", "tools", "toolConfig"].contains(&&**name));
         members.insert("model".to_owned(), model.clone().into());
@@ -83,7 +85,7 @@ mod tests {
     fn settings(fixture: &Value) -> Settings {
         let settings = &fixture["settings"];
         Settings {
-            model: "upstream-model".to_owned(),
+            model: settings["model"].as_str().unwrap_or("upstream-model").to_owned(),
             name: "m".into(),
             thinking: match settings["thinking"].as_str() {
                 Some("never") => GeminiThinking::Never,

@@ -167,7 +167,7 @@ impl LlamaCppBackend {
         passthrough::add_members_after_template(&mut body, call, client.members());
         client.separate_cache(&mut body, &call.request);
         let asked = UpstreamRequest::new("completion", body);
-        let events = client.stream(asked, SilencePolicy::Streams).await?;
+        let events = client.stream(asked, SilencePolicy::Streams, call.request.budget.deadline).await?;
         Ok(events.with_token_limit(call.part.tokens_max()))
     }
 

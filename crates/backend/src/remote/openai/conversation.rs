@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use crate::Thought;
-use crate::remote::wire;
+use crate::remote::{passthrough, tool_media, wire};
 use stint_types::chat::{CacheTtl, ContentPart, Message, Role, ToolCallExtra};
 
 use super::dialect::{ResumeMethod, ThoughtReplay};
@@ -11,9 +11,11 @@ use super::{Dialect, Settings};
 
 /// The caller's conversation.
 pub(in crate::remote) fn plain_messages(settings: &Settings, messages: &[Message]) -> Vec<Value> {
-    let Value::Array(mut turns) = wire::messages(messages, false) else { return Vec::new() };
-    for (turn, message) in turns.iter_mut().zip(messages) {
+    let messages = tool_media::moved(messages, |_| false);
+    let Value::Array(mut turns) = wire::messages(&messages, false) else { return Vec::new() };
+    for (turn, message) in turns.iter_mut().zip(&*messages) {
         settings.dialect.call_ids.rewrite(turn);
+        passthrough::add_message_members(turn, message, &settings.client.members);
         return_extras(settings, message, turn);
         if let Some((name, thought)) = replayed_thought(settings, message) {
             turn[name] = thought;

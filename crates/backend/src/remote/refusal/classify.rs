@@ -1,6 +1,6 @@
 //! Classifies an upstream's error: whose fault it is, and whether a retry can help.
 
-use crate::{Failure, Fault, Retry};
+use crate::{Failure, Fault, REQUEST_TOO_LARGE, Retry};
 
 use super::upstream_error::UpstreamError;
 
@@ -10,6 +10,11 @@ impl UpstreamError {
         let failure = |fault, why: &str| Failure::new(fault, format!("{message}{why}"));
         let refused = |fault, why| failure(fault, why).unsent();
         match status {
+            // It is refused however long the caller waits. Another target may have a larger limit.
+            400 | 413 | 429 if let Some(excess) = self.rate_excess() => {
+                let failure = Failure::new(Fault::Caller, excess.message()).unsent().code(REQUEST_TOO_LARGE);
+                Failure { retry: Retry::Elsewhere, ..failure }
+            }
             // Some upstreams say 400 to a bad key, and 429 to an empty account.
             400..=499 if self.is_account_error() => {
                 refused(Fault::Credential, ": it refuses our key or our account")

@@ -6,6 +6,7 @@
 
 mod classify;
 mod connect_error;
+mod rate_excess;
 mod upstream_error;
 
 use std::time::Duration;
@@ -15,7 +16,7 @@ use reqwest::StatusCode;
 use reqwest::header::{CONTENT_ENCODING, CONTENT_TYPE, HeaderMap};
 use serde_json::{Map, Value};
 
-use crate::{Failure, Fault, UpstreamReason};
+use crate::{Failure, Fault, UPSTREAM_RATE_LIMITED, UpstreamReason};
 use stint_types::units::Timestamp;
 
 use super::rate_limits;
@@ -71,7 +72,9 @@ pub(super) fn of_status(status: u16, headers: &HeaderMap, body: &[u8], retry_aft
         _ => None,
     };
     let unsent = failure.unsent || !is_timeout(status);
-    Failure { retry_after, unsent, ..failure }
+    let is_pause = status == 429 && failure.fault == Fault::Overload && retry_after.is_some();
+    let code = if is_pause { Some(UPSTREAM_RATE_LIMITED) } else { failure.code };
+    Failure { retry_after, unsent, code, ..failure }
 }
 
 /// Providers bill answers, not errors; where a time-out cut one short, a model may have been at work.

@@ -4,7 +4,7 @@ use std::ops::Range;
 
 use serde_json::{Value, json};
 
-use crate::remote::wire;
+use crate::remote::{user_turn, wire};
 use crate::{Failure, UnsupportedFeature};
 use stint_types::chat::{CacheTtl, ContentPart, Message, Request, Role, ToolCall, TurnPhase};
 
@@ -18,7 +18,9 @@ pub(super) fn instructions_and_items(
     request: &Request,
 ) -> Result<(String, Value), Failure> {
     let first = request.messages.iter().take_while(|message| message.role == Role::System).count();
-    let apart = if settings.rules.cache_breakpoints { 0 } else { first };
+    // Instructions alone are input, too: `input` cannot be empty.
+    let is_alone = first == request.messages.len();
+    let apart = if settings.rules.cache_breakpoints || is_alone { 0 } else { first };
     let (system, rest) = request.messages.split_at(apart);
     let instructions: Vec<String> = system.iter().map(Message::plain_text).collect();
     let items: Result<Vec<Vec<Value>>, Failure> =
@@ -31,8 +33,8 @@ pub(super) fn instructions_and_items(
     {
         last["content"] = json!([marked(json!({"type": "input_text", "text": text}))]);
     }
-    if request.messages.len() == first {
-        return Err(Failure::incapable(UnsupportedFeature::Prompt, "this model needs a message of the user"));
+    if request.messages.is_empty() {
+        return Err(user_turn::missing(request));
     }
     Ok((instructions.join("\n\n"), Value::Array(items)))
 }

@@ -8,13 +8,15 @@ mod events;
 mod request;
 
 use std::collections::VecDeque;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
 
 use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
 use serde_json::{Value, json};
 use tokio::sync::OnceCell;
+use tokio::time::Instant;
 
 use crate::speed::SpeedEstimator;
 use crate::{
@@ -29,6 +31,7 @@ use stint_types::units::Tokens;
 
 use super::begun_answer;
 use super::client::UpstreamClient;
+use super::event_stream::UpstreamEventStream;
 use super::openai::{ChatCompletions, Settings};
 use super::{
     Connections, RemoteBackend, SettingsError, SilencePolicy, UpstreamRequest, generation_stream, passthrough,
@@ -47,7 +50,18 @@ pub struct VllmBackend {
     thinks: OnceCell<bool>,
     /// The server's context, as last reported; 0 before that.
     context: AtomicU64,
+    /// Its chat completions where it counts no tokens, or not for us.
+    uncounted: OnceCell<RemoteBackend<ChatCompletions>>,
+    /// Until when it is not asked for tokens again.
+    counts_nothing: Mutex<Option<Instant>>,
 }
+
+/// Where tokens are asked for: beside `/v1`.
+const TOKENIZE: &str = "../tokenize";
+/// The code of a failure since that is not offered.
+const NOT_OFFERED: &str = "tokenize_not_offered";
+/// How long a server that does not offer it is taken not to.
+const NOT_OFFERED_TIME: Duration = Duration::from_mins(10);
 
 /// What the server's tokenizer makes of our texts; asked once.
 #[derive(Debug)]
@@ -58,6 +72,12 @@ struct VllmTagTokens {
     newline: Vec<u32>,
     /// True if the tags stand on lines of their own, as the hand-off shows.
     tags_on_own_lines: bool,
+}
+
+/// What asks for the tokens of a text.
+pub(super) fn tokenize_request(model: &str, text: &str) -> UpstreamRequest {
+    let body = json!({"model": model, "prompt": text, "add_special_tokens": false});
+    UpstreamRequest::new(TOKENIZE, body)
 }
 
 /// A prompt by its tokens.
@@ -119,13 +139,20 @@ impl VllmBackend {
             chat: OnceCell::new(),
             thinks: OnceCell::new(),
             context: AtomicU64::new(0),
+            uncounted: OnceCell::new(),
+            counts_nothing: Mutex::new(None),
         })
     }
 
     async fn start(&self, call: BackendCall) -> Result<Generation, Failure> {
         let is_raw = call.request.raw_prompt().is_some();
+        let offers_tokens = self.offers_tokens().await?;
         if call.request.continues_last {
-            return self.chat().await?.start(call.unthought()).await;
+            let chat = if offers_tokens { self.chat().await? } else { self.uncounted_chat().await? };
+            return chat.start(call.unthought()).await;
+        }
+        if !offers_tokens {
+            return self.uncounted_chat().await?.start(call).await;
         }
         if !is_raw
             && matches!(call.class, EnforcementClass::Continue | EnforcementClass::Native)
@@ -171,13 +198,16 @@ impl VllmBackend {
         let mut body = request::thought_body(&self.settings, call, &prompt, thinking);
         passthrough::add_members_after_template(&mut body, call, self.client.members());
         self.client.separate_cache(&mut body, &call.request);
-        let events = self
-            .client
-            .stream(UpstreamRequest::new("completions", body), SilencePolicy::Streams)
-            .await?
-            .with_token_limit(call.part.tokens_max());
+        let events = self.complete(call, body).await?;
         let reader = events::VllmReader::thought(vocabulary.end.len());
         Ok(generation_stream(events, reader, lap, VecDeque::new()))
+    }
+
+    /// Calls the completion endpoint.
+    async fn complete(&self, call: &BackendCall, body: Value) -> Result<UpstreamEventStream, Failure> {
+        let (asked, stated) = (UpstreamRequest::new("completions", body), call.request.budget.deadline);
+        let events = self.client.stream(asked, SilencePolicy::Streams, stated).await?;
+        Ok(events.with_token_limit(call.part.tokens_max()))
     }
 
     async fn generate_solution(
@@ -192,11 +222,7 @@ impl VllmBackend {
         let mut body = request::solution_body(&self.settings, call, &prompt, solution, vocabulary.banned());
         passthrough::add_members_after_template(&mut body, call, self.client.members());
         self.client.separate_cache(&mut body, &call.request);
-        let events = self
-            .client
-            .stream(UpstreamRequest::new("completions", body), SilencePolicy::Streams)
-            .await?
-            .with_token_limit(call.part.tokens_max());
+        let events = self.complete(call, body).await?;
         let first = hand_off.then(|| Piece::HandOff { tokens: count(&vocabulary.hand_off) });
         let Settings { start_tag, end_tag, .. } = &self.settings;
         // Tags that are banned stay out by themselves; what spells them then only speaks of them.
@@ -247,6 +273,46 @@ impl VllmBackend {
         self.chat.get_or_try_init(learn).await
     }
 
+    /// Whether it counts tokens for us. Some gateways and load balancers show nothing but `/v1`.
+    async fn offers_tokens(&self) -> Result<bool, Failure> {
+        match self.tag_tokens().await {
+            Ok(_) => Ok(true),
+            Err(failure) if failure.code == Some(NOT_OFFERED) => Ok(false),
+            Err(failure) => Err(failure),
+        }
+    }
+
+    /// Its chat completions, for which nothing is counted: thoughts are resumed there, and a prompt's tokens estimated.
+    async fn uncounted_chat(&self) -> Result<&RemoteBackend<ChatCompletions>, Failure> {
+        let learn = || async {
+            // A token is a byte at least.
+            let closing = Tokens(self.settings.hand_off.len() as u64);
+            let settings = Settings { closing_tokens: closing, ..self.settings.clone() };
+            let (client, speed) = (self.client.clone(), self.speed.clone());
+            Ok(RemoteBackend { client, provider: ChatCompletions::new(settings), speed })
+        };
+        self.uncounted.get_or_try_init(learn).await
+    }
+
+    fn is_known_not_to_count(&self) -> bool {
+        let until = *self.counts_nothing.lock().unwrap_or_else(PoisonError::into_inner);
+        until.is_some_and(|until| Instant::now() < until)
+    }
+
+    /// It counts nothing. That is logged once.
+    fn remember_not_to_count(&self) {
+        let until = Instant::now() + NOT_OFFERED_TIME;
+        let before = self.counts_nothing.lock().unwrap_or_else(PoisonError::into_inner).replace(until);
+        if before.is_none() {
+            let model = self.settings.model.as_str();
+            tracing::warn!(
+                model,
+                "the server does not offer /tokenize beside its /v1 (403, 404 or 405): prompts are estimated, and thoughts are cut \
+                 by the stream's own counts"
+            );
+        }
+    }
+
     async fn tag_tokens(&self) -> Result<&VllmTagTokens, Failure> {
         let learn = || async {
             let Settings { start_tag, end_tag, hand_off, .. } = &self.settings;
@@ -262,19 +328,25 @@ impl VllmBackend {
     }
 
     async fn render(&self, request: &Request, thinking: bool) -> Result<Vec<u32>, Failure> {
-        self.ids(request::template_body(&self.settings, request, thinking)).await
+        let body = request::template_body(&self.settings, request, thinking);
+        self.ids(UpstreamRequest::new(TOKENIZE, body)).await
     }
 
     async fn tokenize(&self, text: &str) -> Result<Vec<u32>, Failure> {
-        let body = json!({"model": self.settings.model, "prompt": text, "add_special_tokens": false});
-        self.ids(body).await
+        self.ids(tokenize_request(&self.settings.model, text)).await
     }
 
     /// A question that costs nothing: its failures never reached a model.
-    async fn ids(&self, body: Value) -> Result<Vec<u32>, Failure> {
-        // It stands beside `/v1`.
-        let answer =
-            self.client.json(UpstreamRequest::new("../tokenize", body)).await.map_err(Failure::unsent)?;
+    async fn ids(&self, asked: UpstreamRequest) -> Result<Vec<u32>, Failure> {
+        let not_offered =
+            || Failure::new(Fault::Backend, "the server does not offer /tokenize").unsent().code(NOT_OFFERED);
+        if self.is_known_not_to_count() {
+            return Err(not_offered());
+        }
+        let Some(answer) = self.client.json_if_offered(asked).await.map_err(Failure::unsent)? else {
+            self.remember_not_to_count();
+            return Err(not_offered());
+        };
         if let Some(context) = answer.get("max_model_len").and_then(Value::as_u64) {
             self.context.store(context, Ordering::Relaxed);
         }
@@ -297,7 +369,12 @@ impl Backend for VllmBackend {
     }
 
     fn embed(&self, ask: Arc<EmbeddingRequest>) -> BoxFuture<'_, Result<EmbeddingResult, Failure>> {
-        async move { self.chat().await?.embed(ask).await }.boxed()
+        async move {
+            let chat =
+                if self.offers_tokens().await? { self.chat().await? } else { self.uncounted_chat().await? };
+            chat.embed(ask).await
+        }
+        .boxed()
     }
 
     fn prompt_tokens(&self, request: &Request) -> Tokens {

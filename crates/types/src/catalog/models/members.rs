@@ -51,7 +51,8 @@ impl MemberRules {
 
     /// True if a thought can be resumed though this member is wanted: the endpoint for that takes it.
     pub(super) fn allows_resume(&self, name: &str) -> bool {
-        let is_sent = self.action_for(name) == MemberAction::Pass;
+        // What stands in a message is its template's, and not the endpoint's.
+        let is_sent = self.action_for(name) == MemberAction::Pass && !name.starts_with("messages[");
         !is_sent || self.resumed.is_some_and(|taken| taken.contains(&name))
     }
 }
