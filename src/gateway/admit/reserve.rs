@@ -172,7 +172,7 @@ pub(super) fn explain(
     }
     match (&refusal, fleets().filter_map(|fleet| fleet.unavailable_for_account(inputs.flow)).min()) {
         (plan::PlanRefusal::Unhealthy, Some(retry_after))
-            if fleets().all(|fleet| fleet.is_rate_limited()) =>
+            if fleets().all(|fleet| fleet.is_rate_limited(inputs.flow)) =>
         {
             RequestRefusal::RateLimited { retry_after }
         }

@@ -38,8 +38,9 @@ pub(crate) fn of(request: &Request) -> Needs {
     });
     let members = request.unknown_members.keys().map(|name| name.as_str().into());
     let members = members.chain(members_of_messages(request)).collect();
-    let shapes_answer =
-        json || schema || request.unknown_members.keys().any(|name| MemberPhase::of(name) == MemberPhase::Answer);
+    let shapes_answer = json
+        || schema
+        || request.unknown_members.keys().any(|name| MemberPhase::of(name) == MemberPhase::Answer);
     Needs { service, capabilities, forces_tools, cache_ttl: request.cache_ttl(), members, shapes_answer }
 }
 

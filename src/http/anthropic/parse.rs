@@ -211,8 +211,12 @@ fn read_tool(path: &str, tool: Value) -> Result<Tool, ApiError> {
             return Err(ApiError::invalid(Some(&fields.full_name("type")), must));
         }
         Some(kind) => {
-            let must = "must be \"custom\", or one that you run (bash_…, text_editor_…, memory_…, computer_…)";
-            return Err(ApiError::invalid(Some(&fields.full_name("type")), hosted_tools::not_offered(must, kind)));
+            let must =
+                "must be \"custom\", or one that you run (bash_…, text_editor_…, memory_…, computer_…)";
+            return Err(ApiError::invalid(
+                Some(&fields.full_name("type")),
+                hosted_tools::not_offered(must, kind),
+            ));
         }
     }
     let name = fields.require("name")?;

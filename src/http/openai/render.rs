@@ -6,7 +6,7 @@ use serde_json::{Map, Value, json};
 use crate::gateway::RequestReceipt;
 use crate::http::budget_report::{BudgetReport, budget};
 use crate::http::collected_choice::CollectedChoice;
-use crate::http::provider_members;
+use crate::http::{provider_members, signed};
 use stint_types::catalog::ChoiceUsage;
 use stint_types::chat::{AnswerApi, ChoiceEvent};
 use stint_types::units::{RequestId, Timestamp, Tokens};

@@ -159,7 +159,7 @@ async fn others_wait_for_a_short_pause_and_all_are_served() {
     let began = Instant::now();
     let first = async { world.ask("", &question(0)).await };
     let others = async {
-        crate::harness::patience::until("it is asked", async || once.asked() > 0).await;
+        until("it is asked", async || once.asked() > 0).await;
         futures_util::future::join_all((1..9).map(async |number| world.ask("", &question(number)).await))
             .await
     };

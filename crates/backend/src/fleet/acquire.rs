@@ -106,9 +106,9 @@ impl Fleet {
         }
     }
 
-    /// Whether its targets are left alone for nothing but a `Retry-After` of their own.
-    pub fn is_rate_limited(&self) -> bool {
-        self.outage().is_none() && self.lock().targets.is_parked(Instant::now())
+    /// Whether its targets are left alone, by this account at least, for nothing but a `Retry-After` of their own.
+    pub fn is_rate_limited(&self, flow: FlowId) -> bool {
+        self.outage().is_none() && self.lock().targets.is_parked(flow, Instant::now())
     }
 
     /// Takes places for one more attempt, on a target that is none of these. Never waits: under pressure those who were
@@ -212,7 +212,7 @@ impl Fleet {
             TargetSelection::Unavailable(wait) => {
                 let back = self.outage().and_then(|outage| outage.retry_in);
                 let wait = wait.max(back.unwrap_or(Duration::ZERO));
-                let is_parked = back.is_none() && targets.is_parked(now);
+                let is_parked = back.is_none() && targets.is_parked(want.flow, now);
                 let wait = jittered(wait, targets.random_share() / 10.0);
                 let refused =
                     self.refusal("resting", "every target of the model is left alone for a while", wait);

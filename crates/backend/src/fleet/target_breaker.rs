@@ -126,6 +126,23 @@ impl TargetBreaker {
         self.all.has_succeeded_lately(now)
     }
 
+    /// How long the target is left alone for nothing but a `Retry-After` of its own, by all, or by this account.
+    pub(super) fn parked_for(&self, flow: Option<FlowId>, now: Instant) -> Option<Duration> {
+        let blocks = |breaker: &&Breaker| matches!(breaker.admission(now), BreakerAdmission::Blocked(_));
+        let blocking = [Some(&self.all), self.own(flow, now)].into_iter().flatten().filter(blocks);
+        blocking.map(|breaker| breaker.parked_for(now)).collect::<Option<Vec<_>>>()?.into_iter().max()
+    }
+
+    /// The same where it is left alone by all.
+    pub(super) fn paused_for(&self, now: Instant) -> Option<Duration> {
+        self.all.parked_for(now)
+    }
+
+    /// The target asked all for a short pause.
+    pub(super) fn pause(&mut self, ended: CompletedCall) {
+        self.all.park(ended);
+    }
+
     /// The target asked for no calls for a while, and nothing is wrong with it.
     pub(super) fn park(&mut self, flow: FlowId, ended: CompletedCall) {
         self.callers.record(flow, ended.now);
@@ -144,7 +161,11 @@ impl TargetBreaker {
         ended: CompletedCall,
     ) -> Option<Trip> {
         self.callers.record(flow, ended.now);
-        self.row.record(flow);
+        if kind == CallFailureKind::Paused {
+            self.row.add_account(flow);
+        } else {
+            self.row.record(flow);
+        }
         let breaker = self.own_mut(flow, ended.now);
         let before = breaker.counts(ended.now);
         let own = breaker.record_failure(kind, ended);
@@ -172,7 +193,7 @@ impl TargetBreaker {
             return self.all.record_failure(kind, ended);
         }
         if self.row.is_of_several {
-            self.all.set_failures(self.row.count - 1);
+            self.all.set_failures(self.row.count.saturating_sub(1));
             return self.all.record_failure(kind, ended);
         }
         if !is_news {

@@ -267,19 +267,19 @@ impl TargetSet {
 
     /// How long until a target may be asked that has asked for a pause itself, where that is short enough to be waited for.
     fn short_park(&self, member: &TargetState, now: Instant) -> Option<Duration> {
-        member.breaker.parked_for(now).filter(|wait| *wait <= self.settings.retry.wait_max)
+        member.breaker.paused_for(now).filter(|wait| *wait <= self.settings.retry.wait_max)
     }
 
     /// How long requests wait for the first of them that has asked for a short pause; nothing if one may be asked now, or none has.
     pub(super) fn short_wait(&self, now: Instant) -> Option<Duration> {
-        self.unavailable_for(now)?;
+        self.unavailable_for(None, now)?;
         self.targets.iter().filter_map(|member| self.short_park(member, now)).min()
     }
 
-    /// Whether the first that may be asked again is one that has asked for a pause itself.
-    pub(super) fn is_parked(&self, now: Instant) -> bool {
-        let rest = self.unavailable_for(now);
-        let parks = self.targets.iter().filter_map(|member| member.breaker.parked_for(now));
+    /// Whether the first that may be asked again for this account is one that has asked for a pause itself.
+    pub(super) fn is_parked(&self, flow: FlowId, now: Instant) -> bool {
+        let rest = self.unavailable_for(Some(flow), now);
+        let parks = self.targets.iter().filter_map(|member| member.breaker.parked_for(Some(flow), now));
         rest.is_some() && parks.min() == rest
     }
 
@@ -322,7 +322,12 @@ impl TargetSet {
     ) -> Option<Trip> {
         let jitter = self.dice.next_f64();
         let member = &mut self.targets[place];
-        let ended = CompletedCall { now, is_probe: probe, retry_after: fall.retry_after, jitter };
+        let mut ended = CompletedCall { now, is_probe: probe, retry_after: fall.retry_after, jitter };
+        // A short pause is waited for by all, in turn. A long one is first for the account whose call was refused.
+        if fall.retry_after.is_some_and(|pause| pause <= self.settings.retry.wait_max) {
+            member.breaker.pause(ended);
+            ended.retry_after = None;
+        }
         if let Some(limit) = member.limit.as_mut().filter(|_| fall.is_overload) {
             limit.record_refusal(member.in_flight, now);
             // One that serves others works: it gets fewer calls, not none.
