@@ -53,7 +53,7 @@ impl ChatMembers {
 
     /// All of it, if there is any.
     pub(super) fn take(&mut self) -> Option<ProviderMembers> {
-        let mut kept = std::mem::replace(self, ChatMembers::default());
+        let mut kept = std::mem::take(self);
         if let Value::Object(usage) = kept.usage.take() {
             kept.kept.usage = uncounted(usage);
         }
