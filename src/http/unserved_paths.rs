@@ -75,9 +75,9 @@ pub(super) fn not_served(uri: &Uri) -> ApiError {
 fn elsewhere(path: &str) -> ApiError {
     let ours = path.trim_end_matches('/');
     let with_version = format!("/v1{ours}");
-    let meant =
-        nearest_within(ours, HERE, SLIPS_MAX).or_else(|| nearest_within(&with_version, HERE, SLIPS_MAX));
-    match meant.or_else(|| related(ours)) {
+    let slip =
+        || nearest_within(ours, HERE, SLIPS_MAX).or_else(|| nearest_within(&with_version, HERE, SLIPS_MAX));
+    match related(ours).or_else(slip) {
         Some(meant) => ApiError::not_found(format!("there is no such path; did you mean {meant}?")),
         None if path.starts_with("/v1beta/") => ApiError::not_found(
             "there is no such path: Gemini's own API is not served here; send its models' requests to /v1/chat/completions",

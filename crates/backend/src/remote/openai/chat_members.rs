@@ -7,7 +7,7 @@ use crate::remote::uncounted::uncounted;
 use stint_types::chat::{AnswerApi, AnswerNote, ProviderMembers};
 
 use super::chunk::OpenAiDelta;
-use super::members_visitor::UnknownMembers;
+use super::members_visitor::ForeignMembers;
 use super::rare_value::RareValue;
 
 /// What one stream has said of it so far.
@@ -29,12 +29,12 @@ impl Default for ChatMembers {
 
 impl ChatMembers {
     /// Of the whole answer.
-    pub(super) fn keep_of_answer(&mut self, unknown: UnknownMembers<'_>) {
+    pub(super) fn keep_of_answer(&mut self, unknown: ForeignMembers<'_>) {
         unknown.keep_in(&mut self.kept.answer, &mut self.bytes[0]);
     }
 
     /// Of the choice.
-    pub(super) fn keep_of_choice(&mut self, unknown: UnknownMembers<'_>) {
+    pub(super) fn keep_of_choice(&mut self, unknown: ForeignMembers<'_>) {
         unknown.keep_in(&mut self.kept.choice, &mut self.bytes[1]);
     }
 
@@ -53,7 +53,7 @@ impl ChatMembers {
 
     /// All of it, if there is any.
     pub(super) fn take(&mut self) -> Option<ProviderMembers> {
-        let mut kept = std::mem::replace(self, ChatMembers::default());
+        let mut kept = std::mem::take(self);
         if let Value::Object(usage) = kept.usage.take() {
             kept.kept.usage = uncounted(usage);
         }

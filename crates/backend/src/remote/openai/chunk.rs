@@ -7,7 +7,7 @@ use serde::de::{Deserializer, MapAccess};
 use serde_json::Value;
 
 use super::lenient_text::LenientText;
-use super::members_visitor::{KnownMembers, UnknownMembers, read_object};
+use super::members_visitor::{ForeignMembers, KnownMembers, read_object};
 use super::rare_value::RareValue;
 
 /// One event of a stream.
@@ -22,7 +22,7 @@ pub(super) struct OpenAiChunk<'a> {
     /// What it runs in, as it calls it. Read leniently.
     pub(super) system_fingerprint: LenientText<'a>,
     /// All others, of which its callers may know some.
-    pub(super) unknown: UnknownMembers<'a>,
+    pub(super) unknown: ForeignMembers<'a>,
 }
 
 impl<'de> KnownMembers<'de> for OpenAiChunk<'de> {
@@ -50,7 +50,7 @@ impl<'de> KnownMembers<'de> for OpenAiChunk<'de> {
         Ok(true)
     }
 
-    fn unknown(&mut self) -> &mut UnknownMembers<'de> {
+    fn unknown(&mut self) -> &mut ForeignMembers<'de> {
         &mut self.unknown
     }
 }
@@ -75,7 +75,7 @@ pub(super) struct OpenAiChunkChoice<'a> {
     /// The chances of this chunk's tokens, where they were asked for. Read leniently.
     logprobs: RareValue,
     /// All others.
-    pub(super) unknown: UnknownMembers<'a>,
+    pub(super) unknown: ForeignMembers<'a>,
 }
 
 impl<'de> KnownMembers<'de> for OpenAiChunkChoice<'de> {
@@ -95,7 +95,7 @@ impl<'de> KnownMembers<'de> for OpenAiChunkChoice<'de> {
         Ok(true)
     }
 
-    fn unknown(&mut self) -> &mut UnknownMembers<'de> {
+    fn unknown(&mut self) -> &mut ForeignMembers<'de> {
         &mut self.unknown
     }
 }

@@ -21,14 +21,14 @@ pub(super) trait KnownMembers<'de>: Default {
     fn read_member<M: MapAccess<'de>>(&mut self, name: &str, members: &mut M) -> Result<bool, M::Error>;
 
     /// Where the others are kept.
-    fn unknown(&mut self) -> &mut UnknownMembers<'de>;
+    fn unknown(&mut self) -> &mut ForeignMembers<'de>;
 }
 
 /// The members of an event's object that are not known, without those that are `null`.
 #[derive(Debug, Default)]
-pub(super) struct UnknownMembers<'a>(Vec<(Cow<'a, str>, LenientText<'a>)>);
+pub(super) struct ForeignMembers<'a>(Vec<(Cow<'a, str>, LenientText<'a>)>);
 
-impl UnknownMembers<'_> {
+impl ForeignMembers<'_> {
     /// Puts them into what is kept of a stream's. Most say in each event what they said in the one before.
     pub(super) fn keep_in(self, kept: &mut Map<String, Value>, bytes: &mut usize) {
         for (name, value) in self.0 {
