@@ -447,7 +447,7 @@ fn an_endpoints_address_is_no_base() {
 fn who_takes_a_schema_writes_json_and_some_write_json_alone() {
     let of = |kind: &str, name: &str, more: &str| {
         let toml = format!(
-            "[[backend]]\nkind = '{kind}'\napi_key_env = 'KEY'\n[[backend.model]]\nname = '{name}'\n{more}\n"
+            "[[backend]]\nkind = '{kind}'\napi_key_env = 'OPENAI_API_KEY'\n[[backend.model]]\nname = '{name}'\n{more}\n"
         );
         let model = load_text(&toml).unwrap().catalog.models[name].clone();
         [Capability::Json, Capability::Schema].map(|capability| model.capabilities.contains(&capability))

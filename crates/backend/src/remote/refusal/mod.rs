@@ -297,7 +297,7 @@ mod tests {
         check(r#"{"detail":"boom"}"#, Some(Fault::Backend));
         check(r#"{"errors":[{"message":"slow down","code":429}]}"#, Some(Fault::Overload));
         check(r#"{"code":500,"message":"boom"}"#, Some(Fault::Backend));
-        check(r#"[{"error":{"code":503}}]"#, Some(Fault::Overload));
+        check(r#"[{"error":{"code":503}}]"#, Some(Fault::Backend));
         for event in [
             r#"{"choices":[{"index":0,"delta":{"role":"assistant","content":""}}],"detail":"a"}"#,
             r#"{"choices":[],"errors":["x"]}"#,
