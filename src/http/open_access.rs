@@ -103,7 +103,7 @@ mod tests {
     fn addresses_localhost_and_stated_names_are_hosts() {
         let stated = ["host.docker.internal".to_owned()];
         let check = |host, expected| {
-            assert_eq!(is_known_host(&stated, &request(&[("host", host)])), expected, "{host}")
+            assert_eq!(is_known_host(&stated, &request(&[("host", host)])), expected, "{host}");
         };
         assert!(is_known_host(&stated, &request(&[])));
         for host in

@@ -1,6 +1,6 @@
 //! Signed parts of a thought, on their way to the caller and back, as members of `reasoning_details`.
 //!
-//! The shape is that of an encrypted detail, which clients keep as it is. OpenRouter's own client drops details of a format that it
+//! The shape is that of an encrypted detail, which clients keep as it is. `OpenRouter`'s own client drops details of a format that it
 //! does not list, so theirs is `unknown`. Its data says which model it came from, and which
 //! of several organisations' it was, so that no other is ever given it, and holds what the provider sent byte for byte.
 

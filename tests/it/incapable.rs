@@ -12,9 +12,9 @@ use stint_backend::remote::{self, Connections};
 use stint_types::catalog::{Capability, EnforcementClass, Model};
 
 /// A model behind Anthropic's API that nobody can reach: what is refused here was never sent.
-async fn world() -> World {
+async fn world(thinking: AnthropicThinking) -> World {
     let client = remote::Settings { base_url: "http://127.0.0.1:9/v1".into(), ..remote::Settings::default() };
-    let settings = Settings { client, thinking: AnthropicThinking::Budget, ..Settings::default() };
+    let settings = Settings { client, thinking, ..Settings::default() };
     let backend: Arc<dyn Backend> =
         Arc::new(AnthropicBackend::new(&Connections::default(), settings).unwrap());
     let capabilities = vec![Capability::Tools, Capability::Schema, Capability::Penalties, Capability::Images];
@@ -43,7 +43,7 @@ const MESSAGES: &str = "/v1/messages";
 
 #[tokio::test]
 async fn the_member_is_named_that_asks_for_what_a_model_cannot_do() {
-    let world = world().await;
+    let world = world(AnthropicThinking::Budget).await;
     // It knows no other form than JSON.
     check(
         &world,
@@ -54,8 +54,9 @@ async fn the_member_is_named_that_asks_for_what_a_model_cannot_do() {
     .await;
     // It ends with what the user says.
     let turns = json!([{ "role": "user", "content": "hi" }, { "role": "assistant", "content": "so" }]);
-    check(&world, CHAT, &json!({ "messages": turns }), "messages").await;
-    check(&world, RESPONSES, &json!({ "input": turns }), "input").await;
+    let newer = self::world(AnthropicThinking::Adaptive).await;
+    check(&newer, CHAT, &json!({ "messages": turns }), "messages").await;
+    check(&newer, RESPONSES, &json!({ "input": turns }), "input").await;
     // It thinks 1024 tokens at least.
     let thinks = json!({ "budget": { "thinking_tokens": 500 } });
     check(&world, CHAT, &thinks, "budget.thinking_tokens").await;

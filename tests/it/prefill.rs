@@ -1,4 +1,4 @@
-//! Answers whose beginning the caller has written, as DeepSeek, Mistral, vLLM and Claude have them.
+//! Answers whose beginning the caller has written, as `DeepSeek`, Mistral, vLLM and Claude have them.
 
 use serde_json::{Value, json};
 

@@ -116,10 +116,10 @@ pub struct Failure {
 pub const ENGINE_RESTARTING: &str = "engine_restarting";
 
 /// The code of a call whose upstream sent nothing in its time. The message is for the caller too.
-pub const FIRST_BYTE_TIMEOUT: &str = "first_byte_timeout";
+pub const FIRST_BYTE_TIMEOUT: &str = "upstream_timeout";
 
 /// The code of a call that was not made since the upstream has asked for a pause.
-pub const UPSTREAM_RATE_LIMITED: &str = "upstream_rate_limited";
+pub const UPSTREAM_RATE_LIMITED: &str = "rate_limit_exceeded";
 
 /// The code of a request that is larger than all that the upstream takes in a minute.
 pub const REQUEST_TOO_LARGE: &str = "request_too_large";

@@ -42,7 +42,7 @@ pub fn read_within(
     values_max: usize,
     take: &dyn Fn(usize) -> bool,
 ) -> Result<Value, StrictJsonError> {
-    let room = Room { take, due: Cell::new(0), is_full: Cell::new(false) };
+    let room = TreeRoom { take, due: Cell::new(0), is_full: Cell::new(false) };
     let left = Cell::new(values_max.saturating_add(1));
     let mut reader = serde_json::Deserializer::from_slice(text);
     let read = StrictVisitor { left: &left, room: &room }.deserialize(&mut reader);
@@ -65,14 +65,14 @@ const OBJECT_BYTES: usize = 96;
 const TAKEN_AT_ONCE: usize = 64 << 10;
 
 /// Takes room for what is made of a text.
-struct Room<'c> {
+struct TreeRoom<'c> {
     take: &'c dyn Fn(usize) -> bool,
     /// What is used and not taken yet.
     due: Cell<usize>,
     is_full: Cell<bool>,
 }
 
-impl Room<'_> {
+impl TreeRoom<'_> {
     fn use_more<E: Error>(&self, bytes: usize) -> Result<(), E> {
         self.due.set(self.due.get() + bytes);
         if self.due.get() >= TAKEN_AT_ONCE {
@@ -91,7 +91,7 @@ impl Room<'_> {
 #[derive(Clone, Copy)]
 struct StrictVisitor<'c> {
     left: &'c Cell<usize>,
-    room: &'c Room<'c>,
+    room: &'c TreeRoom<'c>,
 }
 
 impl<'de> DeserializeSeed<'de> for StrictVisitor<'_> {

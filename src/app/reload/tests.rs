@@ -38,7 +38,7 @@ fn environment(name: &str) -> Option<String> {
 
 impl Site {
     async fn new(toml: &str) -> Site {
-        Site::telling(toml, Box::new(|_| ())).await
+        Box::pin(Site::telling(toml, Box::new(|_| ()))).await
     }
 
     /// One that tells of every configuration that it takes.

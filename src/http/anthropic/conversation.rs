@@ -58,7 +58,7 @@ fn system(fields: &mut Fields) -> Result<Option<Message>, ApiError> {
         Some(Value::Array(list)) => {
             let mut content = Vec::new();
             for (at, block) in list.into_iter().enumerate() {
-                let mut block = Fields::from_value(&format!("system[{at}]"), block)?;
+                let mut block = Fields::from_value(format!("system[{at}]"), block)?;
                 if block.text("type")?.as_deref() != Some("text") {
                     return Err(ApiError::invalid(Some("system"), must));
                 }
@@ -103,7 +103,7 @@ fn read_message(
     }
     let mut message = empty(role);
     for (at, block) in blocks.into_iter().enumerate() {
-        let block = Fields::from_value(&format!("{name}[{at}]"), block)?;
+        let block = Fields::from_value(format!("{name}[{at}]"), block)?;
         if let Some(result) = read_block(block, &mut message)? {
             if !message.content.is_empty() {
                 conversation.push(std::mem::replace(&mut message, empty(role)));
@@ -238,7 +238,7 @@ fn result(mut block: Fields) -> Result<Message, ApiError> {
 }
 
 fn result_part(path: &str, at: usize, part: Value, content: &mut Vec<ContentPart>) -> Result<(), ApiError> {
-    let mut block = Fields::from_value(&format!("{path}[{at}]"), part)?;
+    let mut block = Fields::from_value(format!("{path}[{at}]"), part)?;
     match block.text("type")?.as_deref() {
         Some("text") => text(block, content),
         Some("image") => image(block, content),

@@ -206,7 +206,10 @@ fn what_is_wrong_is_named() {
     check_refused(&json!({ "temperature": 1.5 }), "temperature must be a number from 0 to 1");
     check_refused(&json!({ "tools": [{ "name": "f" }] }), "tools[0].input_schema must be an object");
     let search = json!({ "type": "tool_search_tool_regex_20251119", "name": "tool_search_tool_regex" });
-    check_refused(&json!({ "tools": [search] }), "tools[0].type must be \"custom\": no tools are searched for at the provider; leave this one out");
+    check_refused(
+        &json!({ "tools": [search] }),
+        "tools[0].type must be \"custom\": no tools are searched for at the provider; leave this one out",
+    );
     let hosted = json!({ "type": "web_search_20250305", "name": "web_search" });
     check_refused(&json!({ "tools": [hosted] }), "tools[0].type must be \"custom\", or one that you run");
     let by_code = json!({ "name": "f", "input_schema": {}, "allowed_callers": ["code_execution_20260120"] });

@@ -184,41 +184,8 @@ impl From<Failure> for ApiError {
                     .with_code(failure.code.map_or(codes::UPSTREAM_REFUSED, codes::named));
                 failure.upstream_code.into_iter().fold(problem, |problem, stated| problem.stating(*stated))
             }
-            Fault::Overload if failure.code == Some(UPSTREAM_RATE_LIMITED) => {
-                let wait = failure.retry_after.unwrap_or(SHORTLY);
-                let seconds = wait.as_millis().div_ceil(1_000);
-                let message =
-                    format!("the model's provider has reached its rate limit; try again in {seconds} s");
-                ApiError::rate_exceeded(message, wait)
-            }
-            Fault::Overload => {
-                let wait = failure.retry_after.unwrap_or(Duration::from_secs(1));
-                let when = if wait <= SHORTLY {
-                    "shortly".to_owned()
-                } else {
-                    format!("in {} s", wait.as_millis().div_ceil(1_000))
-                };
-                ApiError::overloaded(format!("the model has no room right now; try again {when}"), wait)
-            }
-            // Another try would meet the same deadline, and cost as much.
-            Fault::Timeout if failure.code == Some(codes::DEADLINE_EXCEEDED.word) => {
-                let message = "nothing of the answer came before the deadline; state a later one in budget.deadline_ms, or ask \
-                               for less thinking. Who states none has time_max of [gateway] in the gateway's configuration";
-                let mut problem = ApiError::new(StatusCode::GATEWAY_TIMEOUT, "server_error", message);
-                problem.0.is_final = true;
-                problem.with_code(codes::DEADLINE_EXCEEDED)
-            }
-            // The message says what to raise. A server that reads for long is not to be given more of the same to read.
-            Fault::Timeout if failure.code == Some(FIRST_BYTE_TIMEOUT) => {
-                let mut problem = ApiError::new(StatusCode::GATEWAY_TIMEOUT, "server_error", failure.message);
-                problem.0.is_final = failure.retry < Retry::Again;
-                problem.with_code(codes::UPSTREAM_TIMEOUT)
-            }
-            Fault::Timeout => {
-                let message = "the model took too long; try again, or allow it more time";
-                ApiError::new(StatusCode::GATEWAY_TIMEOUT, "server_error", message)
-                    .with_code(codes::UPSTREAM_TIMEOUT)
-            }
+            Fault::Overload => of_overload(&failure),
+            Fault::Timeout => of_timeout(failure),
             // Another try would most likely be answered alike, and cost as much.
             Fault::Backend if failure.code == Some(codes::NO_ANSWER.word) => {
                 let mut problem = ApiError::new(StatusCode::BAD_GATEWAY, "server_error", failure.message);
@@ -244,6 +211,40 @@ impl From<Failure> for ApiError {
             }
         }
     }
+}
+
+/// The model has no room, or its provider gives none.
+fn of_overload(failure: &Failure) -> ApiError {
+    let wait = failure.retry_after.unwrap_or(SHORTLY);
+    let seconds = wait.as_millis().div_ceil(1_000);
+    if failure.code == Some(UPSTREAM_RATE_LIMITED) {
+        let message = format!("the model's provider has reached its rate limit; try again in {seconds} s");
+        return ApiError::rate_exceeded(message, wait);
+    }
+    let wait = failure.retry_after.unwrap_or(Duration::from_secs(1));
+    let when = if wait <= SHORTLY { "shortly".to_owned() } else { format!("in {seconds} s") };
+    ApiError::overloaded(format!("the model has no room right now; try again {when}"), wait)
+}
+
+/// What took too long, and who can allow it more time.
+fn of_timeout(failure: Failure) -> ApiError {
+    let timed_out = |message: String| ApiError::new(StatusCode::GATEWAY_TIMEOUT, "server_error", message);
+    // Another try would meet the same deadline, and cost as much.
+    if failure.code == Some(codes::DEADLINE_EXCEEDED.word) {
+        let message = "nothing of the answer came before the deadline; state a later one in budget.deadline_ms, or ask for less \
+                       thinking. Who states none has time_max of [gateway] in the gateway's configuration";
+        let mut problem = timed_out(message.to_owned());
+        problem.0.is_final = true;
+        return problem.with_code(codes::DEADLINE_EXCEEDED);
+    }
+    // The message says what to raise. A server that reads for long is not to be given more of the same to read.
+    if failure.code == Some(FIRST_BYTE_TIMEOUT) {
+        let mut problem = timed_out(failure.message);
+        problem.0.is_final = failure.retry < Retry::Again;
+        return problem.with_code(codes::UPSTREAM_TIMEOUT);
+    }
+    timed_out("the model took too long; try again, or allow it more time".to_owned())
+        .with_code(codes::UPSTREAM_TIMEOUT)
 }
 
 impl From<FeedbackError> for ApiError {

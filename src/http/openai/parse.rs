@@ -93,7 +93,7 @@ pub(super) fn choices(fields: &mut Fields) -> Result<u32, ApiError> {
     }
 }
 
-/// Whether a stream ends with a chunk of usage: by OpenAI's member, or by that of OpenRouter, `usage: {"include": true}`.
+/// Whether a stream ends with a chunk of usage: by OpenAI's member, or by that of `OpenRouter`, `usage: {"include": true}`.
 pub(super) fn include_usage(fields: &mut Fields, stream: bool) -> Result<bool, ApiError> {
     let is_included = fields.peek("usage").is_some_and(|usage| usage["include"] == true);
     let Some(mut options) = fields.fields("stream_options")? else { return Ok(is_included) };
@@ -276,7 +276,10 @@ fn message(path: String, value: Value) -> Result<Message, ApiError> {
     // Clients may put words of their own in place of what they cannot show.
     let thought = thought.or(signed::details_text(&details)).or(repeated);
     fields.take_all(ECHOED);
-    fields.take_all(&MESSAGE_MEMBERS);
+    // What a model made comes back in its own messages.
+    if role == Role::Assistant {
+        fields.take_all(&MESSAGE_MEMBERS);
+    }
     let mut signed = signed::read_details(&details);
     signed.extend(extras);
     let mut message = Message {

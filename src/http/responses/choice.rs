@@ -65,7 +65,7 @@ fn allowed(choice: &mut Fields) -> Result<ResponsesToolChoice, ApiError> {
     let path = choice.full_name("tools");
     let mut tools = Vec::new();
     for (at, tool) in choice.list("tools")?.unwrap_or_default().into_iter().enumerate() {
-        let mut tool = Fields::from_value(&format!("{path}[{at}]"), tool)?;
+        let mut tool = Fields::from_value(format!("{path}[{at}]"), tool)?;
         let kind = tool.text("type")?;
         if kind.as_deref().is_some_and(is_dispensable) {
             continue;

@@ -173,7 +173,7 @@ fn answer(count: u64) -> String {
     let last = json!({ "id": "c", "object": "chat.completion.chunk", "created": 0, "model": "m",
                        "choices": [], "usage": usage });
     beginning(count)
-        + &format!("data: {}\n\ndata: {last}\n\ndata: [DONE]\n\n", chunk(json!({}), Some("stop")))
+        + &format!("data: {}\n\ndata: {last}\n\ndata: [DONE]\n\n", chunk(&json!({}), Some("stop")))
 }
 
 /// The same without its end.
@@ -181,12 +181,12 @@ fn beginning(count: u64) -> String {
     let mut text =
         "HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\nconnection: close\r\n\r\n".to_owned();
     for _ in 0..count {
-        text += &format!("data: {}\n\n", chunk(json!({ "content": "x" }), None));
+        text += &format!("data: {}\n\n", chunk(&json!({ "content": "x" }), None));
     }
     text
 }
 
-fn chunk(delta: Value, finish: Option<&str>) -> Value {
+fn chunk(delta: &Value, finish: Option<&str>) -> Value {
     let choice = json!({ "index": 0, "delta": delta, "finish_reason": finish });
     json!({ "id": "c", "object": "chat.completion.chunk", "created": 0, "model": "m", "choices": [choice] })
 }

@@ -297,8 +297,9 @@ async fn an_answer_that_reaches_its_limit_ends_as_length() {
 
 #[tokio::test]
 async fn what_an_error_or_a_hang_up_leaves_untold_is_never_reckoned_too_low() {
-    let fails = Turn { fails_after: Some(40), ..Turn::answers(1024, "never") };
-    let (failing, emulator) = native(vec![fails]).await;
+    // Its caller has read nothing, so the model is asked three times.
+    let fails = || Turn { fails_after: Some(40), ..Turn::answers(1024, "never") };
+    let (failing, emulator) = native(vec![fails(), fails(), fails()]).await;
     let answer = ask(&failing, &thinks(1024)).await;
     assert_eq!(answer.status, 503, "{}", answer.text);
     check_bound(&failing, &emulator).await;

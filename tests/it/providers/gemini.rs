@@ -146,8 +146,9 @@ async fn every_end_is_charged_as_it_was_billed_since_each_event_says_what_it_was
     check_books(&long, &emulator).await;
 
     let words = "word ".repeat(60);
-    let fails = Turn { fails_after: Some(3), ..Turn::answers(0, &words) };
-    let (failing, emulator) = native(vec![fails]).await;
+    // Its caller has read nothing, so the model is asked three times.
+    let fails = || Turn { fails_after: Some(3), ..Turn::answers(0, &words) };
+    let (failing, emulator) = native(vec![fails(), fails(), fails()]).await;
     let answer = ask(&failing, &thinks(0)).await;
     assert_eq!(answer.status, 503, "{}", answer.text);
     check_books(&failing, &emulator).await;

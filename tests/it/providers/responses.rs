@@ -142,8 +142,9 @@ async fn a_thought_that_left_no_room_is_asked_again_with_the_least_effort() {
 #[tokio::test]
 async fn what_an_error_or_a_hang_up_leaves_untold_is_never_reckoned_too_low() {
     let words = "word ".repeat(60);
-    let fails = Turn { fails_after: Some(9), ..Turn::answers(300, &words) };
-    let (failing, emulator) = one(vec![fails]).await;
+    // Its caller has read nothing, so the model is asked three times.
+    let fails = || Turn { fails_after: Some(9), ..Turn::answers(300, &words) };
+    let (failing, emulator) = one(vec![fails(), fails(), fails()]).await;
     let answer = ask(&failing, &json!({ "reasoning_effort": "high" })).await;
     assert_eq!(answer.status, 502, "{}", answer.text);
     check_bound(&failing, &emulator).await;

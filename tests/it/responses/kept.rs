@@ -152,7 +152,7 @@ async fn what_is_continued_takes_room_as_a_body_does() {
     let script = Arc::new(ScriptedBackend::each(plays)) as Arc<dyn Backend>;
     let roomy = Model { context: Tokens(100_000), ..able("m") };
     let adjust =
-        |settings: &mut http::Settings| (settings.body_max, settings.bodies_max) = (4 << 10, 16 << 10);
+        |settings: &mut http::Settings| (settings.body_max, settings.bodies_max) = (4 << 10, 32 << 10);
     let world = World::with(vec![(roomy, script)], vec![tenant("acme", RICH)], adjust).await;
     let (mut previous, mut turns) = (Value::Null, 0);
     let refused = loop {

@@ -167,7 +167,7 @@ mod tests {
             (r#"{"data": [{"#, None, false),
         ] {
             let failure = parse(answer.as_bytes(), 2).unwrap_err();
-            let found = failure.read.map(|read| read.get());
+            let found = failure.read.map(std::num::NonZero::get);
             assert_eq!((found, failure.unsent), (read, unsent), "{answer}");
         }
     }

@@ -253,7 +253,7 @@ async fn a_refused_connection_was_never_sent_and_names_no_address() {
 #[tokio::test(start_paused = true)]
 async fn an_upstream_that_never_answers_times_out_at_the_first_byte() {
     let start = tokio::time::Instant::now();
-    let told = "the model's server sent nothing for 20s; first_byte_timeout of its [[backend]] in the gateway's configuration \
+    let told = "the model's server sent nothing for 20.0 s; first_byte_timeout of its [[backend]] in the gateway's configuration \
                 allows more";
     check(vec![AnswerStep::Hang], 0, Fault::Timeout, told, false).await;
     assert_eq!(start.elapsed().as_secs(), 20);

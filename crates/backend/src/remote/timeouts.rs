@@ -30,9 +30,9 @@ impl UpstreamTimeouts {
     /// Waits for the head of an answer. The message says which time was too short, also to the caller.
     pub(super) async fn wait_for_head<T>(self, work: impl Future<Output = T>) -> Result<T, Failure> {
         let late = |(waited, limit): (Duration, TimeLimit)| {
-            let key = limit.key();
+            let (key, waited) = (limit.key(), waited.as_secs_f64());
             format!(
-                "the model's server sent nothing for {waited:?}; {key} of its [[backend]] in the gateway's configuration \
+                "the model's server sent nothing for {waited:.1} s; {key} of its [[backend]] in the gateway's configuration \
                  allows more"
             )
         };

@@ -7,10 +7,11 @@ use serde_json::{Map, Value};
 /// Makes `anyOf` of a schema's `oneOf`, where no value can fit two of its cases.
 pub(super) fn as_any_of(schema: &mut Map<String, Value>) {
     let is_apart = schema.get("oneOf").and_then(Value::as_array).is_some_and(|cases| are_apart(cases));
-    if is_apart && !schema.contains_key("anyOf") {
-        if let Some(cases) = schema.remove("oneOf") {
-            schema.insert("anyOf".into(), cases);
-        }
+    if is_apart
+        && !schema.contains_key("anyOf")
+        && let Some(cases) = schema.remove("oneOf")
+    {
+        schema.insert("anyOf".into(), cases);
     }
 }
 

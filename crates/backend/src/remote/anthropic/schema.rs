@@ -81,7 +81,7 @@ fn node(schema: &Value, size: &mut SchemaSize) -> Option<Value> {
     } else if has_shape(&rest) {
         return None;
     }
-    Some(tell(reduced, rest))
+    Some(tell(reduced, &rest))
 }
 
 /// `anyOf`, `enum`, `const` or `type`; true for the last.
@@ -214,11 +214,11 @@ fn described(only: Value, definitions: Map<String, Value>, mut rest: Map<String,
     for name in ["description", "title"] {
         copy(&mut rest, &mut only, name);
     }
-    Some(tell(only, rest))
+    Some(tell(only, &rest))
 }
 
 /// Tells in the description what is not held to.
-fn tell(mut reduced: Map<String, Value>, rest: Map<String, Value>) -> Value {
+fn tell(mut reduced: Map<String, Value>, rest: &Map<String, Value>) -> Value {
     if !rest.is_empty() {
         let said = reduced.get("description").and_then(Value::as_str).map(|text| format!("{text}\n\n"));
         let rest: Vec<String> = rest.iter().map(|(name, value)| format!("{name}: {value}")).collect();
@@ -302,8 +302,8 @@ fn is_plain_pattern(pattern: &str) -> bool {
 mod tests {
     use super::*;
 
-    fn check(schema: &Value, expected: Value) {
-        assert_eq!(reduce(schema).unwrap().schema, expected, "{schema}");
+    fn check(schema: &Value, expected: &Value) {
+        assert_eq!(reduce(schema).unwrap().schema, *expected, "{schema}");
     }
 
     fn object(members: &Value, required: &[&str]) -> Value {
@@ -320,7 +320,7 @@ mod tests {
             }, "required": ["score", "summary", "tags"] });
         check(
             &review,
-            json!({ "type": "object", "title": "Review", "properties": {
+            &json!({ "type": "object", "title": "Review", "properties": {
                 "score": { "type": "integer", "description": "{minimum: 1, maximum: 10}" },
                 "summary": { "type": "string", "description": "In short.\n\n{maxLength: 280}" },
                 "tags": { "type": "array", "items": { "type": "string" }, "minItems": 1, "description": "{maxItems: 3}" },
@@ -350,15 +350,15 @@ mod tests {
     fn other_words_for_the_same_are_put_in_its_own() {
         let one = json!({ "oneOf": [{ "type": "string", "format": "phone" }, { "type": "null" }] });
         let any = json!({ "anyOf": [{ "type": "string", "description": "{format: \"phone\"}" }, { "type": "null" }] });
-        check(&one, any);
+        check(&one, &any);
         check(
             &json!({ "type": "string", "enum": ["a"], "default": "a" }),
-            json!({ "enum": ["a"], "description": "{default: \"a\"}" }),
+            &json!({ "enum": ["a"], "description": "{default: \"a\"}" }),
         );
         let pattern = json!({ "type": "string", "pattern": "(?=a)b" });
-        check(&pattern, json!({ "type": "string", "description": "{pattern: \"(?=a)b\"}" }));
+        check(&pattern, &json!({ "type": "string", "description": "{pattern: \"(?=a)b\"}" }));
         let only = json!({ "allOf": [{ "type": "string" }], "description": "A name." });
-        check(&only, json!({ "type": "string", "description": "A name." }));
+        check(&only, &json!({ "type": "string", "description": "A name." }));
     }
 
     #[test]

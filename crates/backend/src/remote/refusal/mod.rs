@@ -105,7 +105,7 @@ pub(super) fn of_event(error: &Value) -> Failure {
 }
 
 /// An event that said nothing to its reader, and is an error in the form of some server that has no member `error`:
-/// `{"object": "error", …}` (older ones of vLLM), `{"detail": …}` (FastAPI), `{"errors": […]}`, `{"code": …, "message": …}`. What has
+/// `{"object": "error", …}` (older ones of vLLM), `{"detail": …}` (`FastAPI`), `{"errors": […]}`, `{"code": …, "message": …}`. What has
 /// something of an answer is none.
 pub(super) fn of_unread_event(data: &[u8]) -> Option<Failure> {
     const NAMES: [&[u8]; 3] = [b"\"error", b"\"detail\"", b"\"message\""];
