@@ -17,7 +17,7 @@ impl Caller {
 
     /// Posts a chat completion; its answer, head and all.
     pub(crate) fn ask(&mut self, body: &str) -> io::Result<String> {
-        let head = "POST /v1/chat/completions HTTP/1.1\r\nhost: gateway\r\ncontent-type: application/json";
+        let head = "POST /v1/chat/completions HTTP/1.1\r\nhost: localhost\r\ncontent-type: application/json";
         write!(self.stream, "{head}\r\ncontent-length: {}\r\n\r\n{body}", body.len())?;
         self.read.clear();
         let mut piece = [0; 16 << 10];
