@@ -18,6 +18,9 @@ use super::tally::{WindowTallies, WindowTally};
 /// A clock that goes forward by more at once may be wrong.
 const LEAP: Duration = Duration::from_secs(3600);
 
+/// So long after a leap it may be set back.
+const LEAP_DOUBT: Duration = Duration::from_secs(60);
+
 /// One account. All its times come from the ledger's state, whose clock goes back only where it was far ahead.
 #[derive(Debug, Default)]
 pub(crate) struct AccountState {
@@ -25,6 +28,10 @@ pub(crate) struct AccountState {
     pub(crate) limits: Vec<TenantLimit>,
     /// A change takes effect at each window's next boundary.
     zone: Zone,
+    /// When it was last used.
+    used_at: Timestamp,
+    /// From when on facets that nothing remembers are forgotten, if some may be there.
+    forgets_from: Option<Timestamp>,
     pub(crate) warn_at: Percent,
     /// False if nobody may reserve any more.
     is_declared: bool,
@@ -82,9 +89,14 @@ impl AccountState {
     /// Opens the windows that hold `now`. A facet rolls when it is next used. Once a minute it forgets the
     /// facets of which no limit counts anything; otherwise every end user who ever called would stay.
     pub(crate) fn roll(&mut self, now: Timestamp) {
-        let since = self.whole.since();
-        // What a leap of the clock makes old is kept for another minute, in which it may be set back.
-        if self.whole.roll(now, &self.zone) && now < since + LEAP && now >= since {
+        let leaps = now > self.used_at + LEAP || now < self.used_at;
+        self.used_at = now;
+        if self.whole.roll(now, &self.zone) {
+            // What a leap makes old is kept for another minute.
+            self.forgets_from = Some(if leaps { now + LEAP_DOUBT } else { now });
+        }
+        if self.forgets_from.is_some_and(|from| from <= now) {
+            self.forgets_from = None;
             let limits = &self.limits;
             self.facets.retain(|facet, tallies| {
                 let mut theirs = limits.iter().filter(|limit| limit.scope.covers(facet));

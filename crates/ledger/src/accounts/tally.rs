@@ -157,11 +157,6 @@ impl WindowTallies {
         true
     }
 
-    /// When the shortest of the windows began that hold now.
-    pub(crate) fn since(&self) -> Timestamp {
-        self.since
-    }
-
     fn forget(&mut self, now: Timestamp) {
         let mut passed = Vec::new();
         self.list.reverse();

@@ -126,11 +126,7 @@ fn a_clock_that_was_far_ahead_counts_again_what_it_counted_before() {
         Ok(())
     };
     spend(&mut accounts, 70, NOW).unwrap();
-    for minute in 0..3 {
-        spend(&mut accounts, 100, ahead + Duration::from_secs(60 * minute)).unwrap_or_else(|refused| {
-            assert!(minute > 0, "{refused}");
-        });
-    }
+    spend(&mut accounts, 100, ahead).unwrap();
     let (_, needed, left) = shortfall(spend(&mut accounts, 31, NOW));
     assert_eq!((needed, left), (Amount::Money(Money(31)), Amount::Money(Money(30))), "of this minute");
     let next = NOW + Duration::from_secs(60);
