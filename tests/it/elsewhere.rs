@@ -15,7 +15,7 @@ async fn world() -> World {
 }
 
 #[tokio::test]
-async fn a_path_that_is_not_here_is_told_in_the_form_of_whoever_asks() {
+async fn a_path_that_is_not_here_is_refused_in_the_form_of_the_callers_api() {
     let world = world().await;
     for (path, words) in [
         ("/v1/files", "/v1/files is not served here"),

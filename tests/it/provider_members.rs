@@ -29,7 +29,7 @@ async fn both(world: &World) -> (Value, Vec<Value>) {
 }
 
 #[tokio::test]
-async fn whoever_has_ended_an_answer_is_told() {
+async fn who_has_ended_an_answer_is_told() {
     for (word, written, ended, finish) in [
         ("length", 20, "caller", "length"),
         ("length", 15, "caller", "length"),

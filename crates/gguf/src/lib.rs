@@ -94,7 +94,7 @@ impl std::fmt::Debug for Gguf {
 }
 
 impl Gguf {
-    /// Opens a file. Whoever replaces it renames another to its name: the one that is open stays as it is.
+    /// Opens a file. To replace it, rename another to its name: the one that is open stays as it is.
     pub fn open(path: &Path) -> Result<Self, GgufError> {
         Self::parse(GgufSource::File(ModelFile::open(path)?))
     }

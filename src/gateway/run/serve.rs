@@ -53,7 +53,7 @@ pub(crate) async fn serve<'r>(
         match next_attempt(running, &mut attempts, &result, &current.progress, reservation).await {
             Some(next) => {
                 if has_written(&current.progress) {
-                    // Whoever leaves now is noticed by the next attempt.
+                    // A caller who leaves now is noticed by the next attempt.
                     let _ =
                         timeout_at(context.deadline, running.updates.send(RequestUpdate::Restarted)).await;
                 }

@@ -239,7 +239,7 @@ impl Fleet {
         }
     }
 
-    /// The same for a model of which nothing may be asked now, and that is worth waiting for: a target has asked for a short pause.
+    /// The same for a model that cannot be asked now, but soon: one of its targets has asked for a short pause.
     pub fn conditions_after_pause(&self) -> Option<ModelConditions> {
         let pause = self.lock().targets.short_wait(Instant::now()).filter(|_| self.outage().is_none())?;
         let measured = self.targets[0].backend.conditions();

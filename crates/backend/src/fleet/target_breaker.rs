@@ -1,8 +1,8 @@
 //! A target's breakers: one for all accounts, and one for each account whose calls fail there.
 //!
 //! An account's requests may fail because of what is in them. So failures first shut out the account that has them. The target is
-//! left alone by all only if calls of two accounts fail, without a success in between. An account that is alone there is all
-//! that can be known of the target, so its breaker is what the target's state is told by.
+//! left alone by all only if calls of two accounts fail, without a success in between. If only one account calls a target, its breaker
+//! is the target's state. A short pause that the target asks for is waited for by all; a long one first by the account that was refused.
 
 use std::collections::HashMap;
 use std::time::Duration;
@@ -38,7 +38,7 @@ pub(super) struct TargetBreaker {
     failed_prober: Option<FlowId>,
 }
 
-/// The failures since the last success, whoever had that.
+/// The failures since the last success of any account.
 #[derive(Debug, Clone, Copy, Default)]
 struct FailureRow {
     count: u32,

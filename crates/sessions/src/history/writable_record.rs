@@ -1,4 +1,4 @@
-//! Records as JSON. It is made once, by whoever writes one first: the log and the store have nearly the same.
+//! Records as JSON. It is made once, by the log or the store, which write nearly the same.
 
 use std::sync::{Arc, OnceLock};
 

@@ -492,7 +492,7 @@ async fn terms_that_are_gone_hold_until_they_are_withdrawn() {
         terms: vec![AccountTerms::unlimited(account(name))],
         ..DeclaredTenants::default()
     };
-    // Whoever came without a key is gone.
+    // The account of callers without a key is gone.
     if let Some(open) = directory.replace_declared(declared("acme"), true, drop).await {
         directory.withdraw_gone(open).await;
     }

@@ -114,7 +114,7 @@ fn object<'de, A: MapAccess<'de>, O: LenientObject>(members: &mut A) -> Result<O
     })
 }
 
-/// An object of which nothing is read.
+/// An object whose members are not read.
 #[derive(Default)]
 struct NoMembers;
 
