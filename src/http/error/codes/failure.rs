@@ -63,7 +63,7 @@ pub(in crate::http) const UPSTREAM_TIMEOUT: ErrorCode = ErrorCode {
     status: 504,
     also: None,
     when: "The model took longer than its backend is given (`first_byte_timeout`, `idle_timeout` or `total_timeout`)",
-    remedy: "Ask again; where the message names one of them, it is to be raised under its `[[backend]]`",
+    remedy: "Ask again, unless `x-should-retry` is `false`; where the message names one of them, it is to be raised under its `[[backend]]`",
 };
 pub(in crate::http) const DEADLINE_EXCEEDED: ErrorCode = ErrorCode {
     word: "deadline_exceeded",

@@ -133,7 +133,7 @@ pub(in crate::http) const RATE_LIMIT_EXCEEDED: ErrorCode = ErrorCode {
     status: 429,
     also: None,
     when: "A rate is used up, other requests in flight hold what is left, the account has too many of them, or the provider has asked for a \
-           pause of more than some seconds",
+           pause",
     remedy: "Ask again after `Retry-After`",
 };
 pub(in crate::http) const INSUFFICIENT_QUOTA: ErrorCode = ErrorCode {
