@@ -60,7 +60,7 @@ fn message(index: usize, message: &Message) -> Value {
         ContentPart::Other(value) => Some(value),
         ContentPart::Text(_) | ContentPart::AdditionStart { .. } | ContentPart::CacheBreakpoint(_) => None,
     });
-    json!({
+    let mut judged = json!({
         "index": index,
         "role": message.role.as_str(),
         "name": message.name,
@@ -69,7 +69,11 @@ fn message(index: usize, message: &Message) -> Value {
         "thought": message.thought,
         "tool_calls": message.tool_calls.iter().map(call).collect::<Vec<_>>(),
         "tool_call_id": message.tool_call_id,
-    })
+    });
+    if !message.unknown_members.is_empty() {
+        judged["other"] = Value::Object(message.unknown_members.clone());
+    }
+    judged
 }
 
 fn call(call: &ToolCall) -> Value {

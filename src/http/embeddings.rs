@@ -39,6 +39,7 @@ pub(super) async fn embeddings(
     let ReceivedRequest { tenant, headers, members, digest, .. } =
         ReceivedRequest::receive(&service, request, TERMS).await?;
     let ask = read(members, &headers)?;
+    service.settings.image_urls.check_members(&ask.unknown_members)?;
     let asked = IdempotentRequest { endpoint: "embeddings", digest: digest.as_ref() };
     let ticket = match idempotency_key::check_key(&service, &tenant, &headers, asked).await? {
         IdempotencyDecision::Proceed(ticket) => ticket,

@@ -77,6 +77,15 @@ impl ImageUrls {
         members.values().find_map(|value| self.refused_in(value))
     }
 
+    /// Refuses such a member, by its name.
+    ///
+    /// # Errors
+    /// 400 that names the member.
+    pub(super) fn check_members(self, members: &Map<String, Value>) -> Result<(), ApiError> {
+        let refused = members.iter().find_map(|(name, value)| Some((name, self.refused_in(value)?)));
+        refused.map_or(Ok(()), |(name, refused)| Err(ApiError::invalid(Some(name), refused.why)))
+    }
+
     fn refused_in(self, value: &Value) -> Option<RefusedUrl<'_>> {
         match value {
             Value::String(url) => (has_scheme(url) && !self.may_pass(url))

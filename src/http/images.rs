@@ -46,7 +46,9 @@ pub(super) async fn check_urls(
     body: &Bytes,
 ) -> Result<(), ApiError> {
     let in_parts = urls.first_refused(image_urls::parts(&request.messages));
-    let refused = in_parts.or_else(|| urls.first_refused_member(&request.unknown_members));
+    let of_messages = request.messages.iter().map(|message| &message.unknown_members);
+    let mut carried = of_messages.chain([&request.unknown_members]);
+    let refused = in_parts.or_else(|| carried.find_map(|members| urls.first_refused_member(members)));
     let Some(refused) = refused else { return Ok(()) };
     let url = refused.url.to_owned();
     let find =

@@ -130,7 +130,13 @@ impl AnswerJudge {
             let text =
                 texts.iter_mut().find(|(changed, _)| *changed == place).map(|(_, text)| std::mem::take(text));
             let events = match text {
-                Some(text) => rewritten(choice, text),
+                Some(text) => {
+                    // What its provider says besides may have the old text.
+                    let mut settled =
+                        self.receipt.iter_mut().flat_map(|receipt| receipt.choices.get_mut(place));
+                    settled.by_ref().for_each(|choice| choice.spent.members = None);
+                    rewritten(choice, text)
+                }
                 None => choice.into_events(),
             };
             self.judged.extend(events.into_iter().map(|event| AnswerUpdate::Event(index, event)));
@@ -150,6 +156,10 @@ fn judged_choice(choice: &CollectedChoice) -> JudgedChoice {
                 name: call.name.clone().unwrap_or_default(),
                 arguments: call.arguments.clone(),
             }),
+            ChoiceEvent::Note(AnswerNote::Declined(Some(why))) => judged.answer.push_str(why),
+            ChoiceEvent::Note(AnswerNote::Audio(piece)) => {
+                judged.answer.push_str(piece["transcript"].as_str().unwrap_or_default());
+            }
             ChoiceEvent::Signed(_) | ChoiceEvent::Logprobs(_) | ChoiceEvent::Note(_) => {}
         }
     }
@@ -162,7 +172,9 @@ fn rewritten(choice: CollectedChoice, text: String) -> Vec<ChoiceEvent> {
     let (mut refusal, mut calls) = (None, Vec::new());
     for event in choice.into_events() {
         match event {
-            ChoiceEvent::Note(AnswerNote::Refusal) => refusal = Some(event),
+            ChoiceEvent::Note(AnswerNote::Refusal | AnswerNote::Declined(_)) => {
+                refusal = Some(ChoiceEvent::Note(AnswerNote::Refusal));
+            }
             ChoiceEvent::ToolCall(_) => calls.push(event),
             _ => {}
         }

@@ -88,7 +88,10 @@ const REFUSED: &[(&str, &str)] = &[
     ("deferred", "is not offered: an answer is only given to the call that waits for it; use stream"),
     ("prompt_logprobs", "is not offered: only the answer's tokens have logprobs here"),
     ("echo", "is not offered: the prompt is not sent back"),
-    ("continue_final_message", "is not offered: the gateway itself decides what is continued"),
+    (
+        "continue_final_message",
+        "is for /v1/chat/completions; /v1/messages goes on with a last message of the assistant's by itself",
+    ),
     ("kv_transfer_params", "is not offered: the operator says where a cache is"),
     ("image", MEDIA),
     ("images", MEDIA),
@@ -237,6 +240,29 @@ fn says_nothing(name: &str, value: &Value) -> bool {
     is_usual || matches!(value, Value::Null | Value::Bool(false)) || *value == json!([]) || *value == 0
 }
 
+/// All that is left of a message, for the models whose backends take it. Pictures and sound have parts of their own: here nobody would
+/// count them, look at where they are, or judge them.
+///
+/// # Errors
+/// 400 where a member has media, leads elsewhere, or is larger than can be carried.
+pub(super) fn take_of_message(fields: &mut Fields) -> Result<Map<String, Value>, ApiError> {
+    if fields.is_empty() {
+        return Ok(Map::new());
+    }
+    let media = REFUSED.iter().filter(|(_, why)| *why == MEDIA).map(|(name, _)| *name);
+    for name in media.chain(["audio", "video"]).chain(FORBIDDEN.iter().copied()) {
+        if fields.take(name).is_some_and(|value| !says_nothing(name, &value)) {
+            let why = if FORBIDDEN.contains(&name) { "is not known here; leave it out" } else { MEDIA };
+            let named = fields.full_name(name);
+            return Err(ApiError::invalid(Some(&named), why).with_code(codes::UNKNOWN_PARAMETER));
+        }
+    }
+    let mut rest = fields.take_rest();
+    rest.retain(|_, value| !value.is_null());
+    bounded(&rest, |name| fields.full_name(name))?;
+    Ok(rest)
+}
+
 /// All that is left, for the models whose backends take it.
 ///
 /// # Errors
@@ -257,7 +283,7 @@ pub(super) fn take_unknown(fields: &mut Fields) -> Result<Map<String, Value>, Ap
         };
         return Err(ApiError::invalid(Some(name), what).with_code(codes::UNKNOWN_PARAMETER));
     }
-    bounded(&rest)?;
+    bounded(&rest, str::to_owned)?;
     Ok(rest)
 }
 
@@ -275,14 +301,15 @@ fn likely_meant(name: &str) -> Option<&'static str> {
         .or_else(|| nearest_within(name, BUDGETS, slips))
 }
 
-fn bounded(members: &Map<String, Value>) -> Result<(), ApiError> {
+/// `path` says how an error names a member.
+fn bounded(members: &Map<String, Value>, path: impl Fn(&str) -> String) -> Result<(), ApiError> {
     if members.len() > COUNT_MAX {
         let what = format!("{} members are not known here; {COUNT_MAX} can be carried", members.len());
         return Err(ApiError::invalid(None, what).with_code(codes::UNKNOWN_PARAMETER));
     }
     if let Some((name, _)) = members.iter().find(|(_, value)| is_deeper(value, DEPTH_MAX)) {
         let what = format!("is nested deeper than {DEPTH_MAX} levels, more than can be passed on");
-        return Err(ApiError::invalid(Some(name), what));
+        return Err(ApiError::invalid(Some(&path(name)), what));
     }
     let bytes = |(name, value): (&String, &Value)| name.len() + value.to_string().len();
     let mut all = 0;
@@ -290,7 +317,7 @@ fn bounded(members: &Map<String, Value>) -> Result<(), ApiError> {
         all += bytes(member);
         if all > BYTES_MAX {
             let what = format!("makes what is to be passed on larger than {BYTES_MAX} bytes: shorten it");
-            return Err(ApiError::invalid(Some(member.0), what));
+            return Err(ApiError::invalid(Some(&path(member.0)), what));
         }
     }
     Ok(())
@@ -353,6 +380,24 @@ mod tests {
             let refused = read(&json!({ name: value })).unwrap_err();
             assert!(refused.starts_with(&format!("{name} is ")), "{refused}");
         }
+    }
+
+    #[test]
+    fn of_a_message_what_is_not_known_is_carried_and_media_are_refused_by_their_path() {
+        let read = |message: Value| {
+            let mut fields = Fields::from_value("messages[1]", message).unwrap();
+            take_of_message(&mut fields).map(Value::Object).map_err(|problem| problem.message().to_owned())
+        };
+        let carried = json!({ "mood": ["calm"], "nothing": null, "images": [] });
+        assert_eq!(read(carried), Ok(json!({ "mood": ["calm"] })));
+        for name in
+            ["images", "image_url", "video_data", "multi_modal_data", "audio", "chat_template", "file"]
+        {
+            let refused = read(json!({ name: ["http://169.254.169.254/x"] })).unwrap_err();
+            assert!(refused.starts_with(&format!("messages[1].{name} is ")), "{refused}");
+        }
+        let deep = (0..40).fold(json!(1), |inner, _| json!([inner]));
+        assert!(read(json!({ "x": deep })).unwrap_err().starts_with("messages[1].x is nested deeper"));
     }
 
     #[test]

@@ -207,13 +207,13 @@ async fn members_of_messages_are_passed_on_in_their_message_or_refused_by_their_
         backend("own", "ollama", &format!("{}/v1", own.address), ""),
         backend("hosted", "deepseek", &hosted.address, ""),
     ]);
-    let message = json!([{ "role": "user", "content": "hi", "images": ["AAAA"], "nothing": null }]);
+    let message = json!([{ "role": "user", "content": "hi", "mood": ["calm"], "nothing": null }]);
     process.ask("", &body("own", &json!({ "messages": message }))).await.good();
     let sent = own.calls().last().unwrap().body["messages"][0].clone();
-    assert_eq!((&sent["images"], sent.get("nothing")), (&json!(["AAAA"]), None), "{sent}");
+    assert_eq!((&sent["mood"], sent.get("nothing")), (&json!(["calm"]), None), "{sent}");
     let refused = process.ask("", &body("hosted", &json!({ "messages": message }))).await.error();
     let told = (&refused["code"], &refused["param"]);
-    assert_eq!(told, (&json!("unknown_parameter"), &json!("messages[0].images")));
+    assert_eq!(told, (&json!("unknown_parameter"), &json!("messages[0].mood")));
     assert!(hosted.calls().is_empty());
 }
 

@@ -86,14 +86,18 @@ impl SourceBytes<'_> {
 }
 
 impl ModelFile {
-    /// Opens a regular file. What is none, such as a pipe, might keep its reader waiting for ever.
+    /// Opens a regular file. A pipe or a device might keep its reader waiting for ever, so it is refused.
     pub(super) fn open(path: &Path) -> Result<Self, GgufError> {
         let failed = |source| GgufError::Open { path: path.display().to_string(), source };
-        if !std::fs::metadata(path).map_err(failed)?.is_file() {
-            return Err(failed(io::Error::new(io::ErrorKind::InvalidInput, "it is no regular file")));
-        }
+        let require_regular = |metadata: &Metadata| {
+            let is_none = || io::Error::new(io::ErrorKind::InvalidInput, "it is no regular file");
+            metadata.is_file().then_some(()).ok_or_else(is_none)
+        };
+        // Before it is opened, since that may wait already; and after it, since another may have taken its place.
+        std::fs::metadata(path).and_then(|found| require_regular(&found)).map_err(failed)?;
         let file = File::open(path).map_err(failed)?;
         let metadata = file.metadata().map_err(failed)?;
+        require_regular(&metadata).map_err(failed)?;
         let length = usize::try_from(metadata.len()).unwrap_or(usize::MAX);
         Ok(Self { file, length, modified: modified(&metadata) })
     }

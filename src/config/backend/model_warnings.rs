@@ -129,6 +129,13 @@ fn lacks_capabilities(declared: &DeclaredModel) -> bool {
 
 fn no_capabilities(models: &[&DeclaredModel]) -> ValueError {
     let names = names(models);
+    if models.iter().all(|declared| declared.model.has_capability(Capability::Json)) {
+        let what = format!(
+            "{names} is taken to do nothing beside text and JSON: requests with tools or images are refused, and a schema is told in \
+             words"
+        );
+        return ValueError::new(what, "say capabilities = [\"tools\", \"json\"], as it is");
+    }
     let what = format!(
         "{names} is taken to do nothing beside plain text: requests with tools, a schema for the answer or images are refused"
     );

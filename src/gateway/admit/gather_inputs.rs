@@ -180,8 +180,9 @@ fn market(
         fleets.clone().map(|(name, fleet)| (name.clone(), fleet.conditions_for(flow))).collect();
     // A short pause that a provider has asked for is waited for where nothing else can be asked.
     if !models.values().any(|conditions| conditions.healthy) {
-        models
-            .extend(fleets.filter_map(|(name, fleet)| Some((name.clone(), fleet.conditions_after_pause()?))));
+        models.extend(
+            fleets.filter_map(|(name, fleet)| Some((name.clone(), fleet.conditions_after_pause(flow)?))),
+        );
     }
     let market = Market {
         shadow_price: state.pacing.price(&tenant.account, &paced, ledger.now()),

@@ -191,8 +191,7 @@ impl AnthropicStreamWriter {
             let grown = self.delta(&json!({ "type": "input_json_delta", "partial_json": piece.arguments }));
             return grown + &self.flush_held_if_whole();
         }
-        let is_named = piece.id.is_some() || piece.name.is_some();
-        if !is_named && piece.arguments.trim().is_empty() && !self.waiting.contains_key(&piece.index) {
+        if piece.is_blank() && !self.waiting.contains_key(&piece.index) {
             // Blank behind a call that is whole.
             return String::new();
         }

@@ -215,14 +215,15 @@ impl From<Failure> for ApiError {
 
 /// The model has no room, or its provider gives none.
 fn of_overload(failure: &Failure) -> ApiError {
-    let wait = failure.retry_after.unwrap_or(SHORTLY);
-    let seconds = wait.as_millis().div_ceil(1_000);
-    if failure.code == Some(UPSTREAM_RATE_LIMITED) {
-        let message = format!("the model's provider has reached its rate limit; try again in {seconds} s");
+    let is_rate = failure.code == Some(UPSTREAM_RATE_LIMITED);
+    let usual = if is_rate { SHORTLY } else { Duration::from_secs(1) };
+    let wait = failure.retry_after.unwrap_or(usual);
+    let in_seconds = format!("in {} s", wait.as_millis().div_ceil(1_000));
+    if is_rate {
+        let message = format!("the model's provider has reached its rate limit; try again {in_seconds}");
         return ApiError::rate_exceeded(message, wait);
     }
-    let wait = failure.retry_after.unwrap_or(Duration::from_secs(1));
-    let when = if wait <= SHORTLY { "shortly".to_owned() } else { format!("in {seconds} s") };
+    let when = if wait <= SHORTLY { "shortly" } else { &*in_seconds };
     ApiError::overloaded(format!("the model has no room right now; try again {when}"), wait)
 }
 

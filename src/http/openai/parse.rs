@@ -5,7 +5,7 @@ use serde_json::{Map, Value, json};
 use crate::http::error::ApiError;
 use crate::http::fields::Fields;
 use crate::http::tool_pairing::{self, TurnGrouping, UnpairedTool};
-use crate::http::{cache_control, hosted_tools, metadata, signed};
+use crate::http::{cache_control, hosted_tools, metadata, signed, unknown_members};
 use stint_prompt::image_type;
 use stint_types::chat::{
     ContentPart, MESSAGE_MEMBERS, Message, Request, Role, SamplingOptions, SignedThought, Tool, ToolCall,
@@ -301,8 +301,7 @@ fn message(path: String, value: Value) -> Result<Message, ApiError> {
     if let Some(keep) = cache_control::take_any(&mut fields)? {
         cache_control::add_mark(&mut message.content, keep);
     }
-    message.unknown_members = fields.take_rest();
-    message.unknown_members.retain(|_, value| !value.is_null());
+    message.unknown_members = unknown_members::take_of_message(&mut fields)?;
     Ok(message)
 }
 

@@ -132,7 +132,7 @@ fn message(
         audio,
         reasoning: reasoning_content.clone().filter(|_| options.mirror),
         reasoning_content,
-        reasoning_details: if options.thoughts { reasoning_details } else { Vec::new() },
+        reasoning_details,
         tool_calls,
         members,
     };

@@ -265,8 +265,7 @@ impl EventWriter {
             let grown = if has_pieces { self.more_arguments(&piece.arguments) } else { String::new() };
             return grown + &self.flush_held_if_whole();
         }
-        let is_named = piece.id.is_some() || piece.name.is_some();
-        if !is_named && piece.arguments.trim().is_empty() && !self.waiting.contains_key(&piece.index) {
+        if piece.is_blank() && !self.waiting.contains_key(&piece.index) {
             // Blank behind a call that is whole.
             return String::new();
         }

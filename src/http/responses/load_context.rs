@@ -89,8 +89,6 @@ async fn assemble(
     for (at, item) in asked.input.iter().enumerate().filter(|(at, _)| !repeated.contains(at)) {
         conversation.push(&format!("input[{at}]"), item)?;
     }
-    let mut places = 0..;
-    asked.input.retain(|_| places.next().is_none_or(|at| !repeated.contains(&at)));
     asked.tool_set.merge_earlier(conversation.take_tool_set());
     let choice = asked.choice.take().map(|choice| choice.resolve(&asked.tool_set));
     asked.request.tool_choice = choice.transpose()?;
@@ -100,6 +98,9 @@ async fn assemble(
     asked.request.messages = conversation.into_messages()?;
     let parts = image_urls::parts(&asked.request.messages);
     service.settings.image_urls.check_items(parts, ("input", &asked.input), param)?;
+    service.settings.image_urls.check_members(&asked.request.unknown_members)?;
+    let input = std::mem::take(&mut asked.input).into_iter().enumerate();
+    asked.input = input.filter(|(at, _)| !repeated.contains(at)).map(|(_, item)| item).collect();
     if asked.request.messages.is_empty() {
         return Err(ApiError::invalid(Some("input"), "must have at least one item"));
     }

@@ -60,6 +60,7 @@ impl Fleet {
     pub async fn acquire(self: &Arc<Self>, want: PermitRequest) -> Result<Permit, Failure> {
         let now = Instant::now();
         let until = want.deadline.min(now + self.settings().wait_max);
+        let flow = want.flow;
         let mut replies = PendingReplies::new();
         let outcome = self.acquire_or_enqueue(want, until, now, &mut replies);
         send_replies(replies);
@@ -69,11 +70,11 @@ impl Fleet {
         };
         // Nobody waits for long for the sake of a trial.
         let soon = now + until.saturating_duration_since(now).mul_f64(TRIAL_WAIT_SHARE);
-        let replied = match self.reply_before(soon, &mut reply).await {
+        let replied = match self.reply_before(soon, flow, &mut reply).await {
             Some(replied) => Some(replied),
             None => {
                 self.update(TargetSet::cancel_blocking_trials);
-                self.reply_before(until, &mut reply).await
+                self.reply_before(until, flow, &mut reply).await
             }
         };
         replied.unwrap_or_else(|| Err(self.shed("late", Duration::from_secs(1))))
@@ -84,13 +85,14 @@ impl Fleet {
     async fn reply_before(
         self: &Arc<Self>,
         until: Instant,
+        flow: FlowId,
         reply: &mut oneshot::Receiver<PermitResult>,
     ) -> Option<PermitResult> {
         loop {
             let mut parked = pin!(self.parked.notified());
             parked.as_mut().enable();
             let now = Instant::now();
-            let pause = self.lock().targets.short_wait(now);
+            let pause = self.short_pause(&self.lock(), flow, now);
             let look = pause.map_or(until, |pause| until.min(now + pause));
             tokio::select! {
                 biased;
@@ -269,7 +271,7 @@ impl Fleet {
         now: Instant,
     ) -> bool {
         let is_half_full = state.queue.len() * 2 >= self.settings().queue_max;
-        is_half_full || expected_wait(state, want, now) > until.saturating_duration_since(now)
+        is_half_full || queue_wait(state, want, now) > until.saturating_duration_since(now)
     }
 
     /// Waits in the queue, unless that is hopeless.
@@ -282,8 +284,13 @@ impl Fleet {
         replies: &mut PendingReplies,
     ) -> Result<oneshot::Receiver<PermitResult>, Failure> {
         state.queue.retain(|waiter| !waiter.reply.is_closed());
-        let wait = expected_wait(state, &want, now);
+        let pause = self.short_pause(state, want.flow, now).unwrap_or_default();
+        let wait = queue_wait(state, &want, now).saturating_add(pause);
         let chance = state.targets.random_share();
+        if pause > until.saturating_duration_since(now) {
+            let why = "every target of the model is left alone for a while";
+            return Err(self.refusal("resting", why, jittered(pause, chance)).code(UPSTREAM_RATE_LIMITED));
+        }
         if wait > until.saturating_duration_since(now) {
             return Err(self.shed("hopeless", jittered(wait.min(self.settings().wait_max), chance)));
         }
@@ -305,6 +312,11 @@ impl Fleet {
         }
     }
 
+    /// How long calls of this account wait for a short pause to end that a target has asked for.
+    fn short_pause(&self, state: &FleetState, flow: FlowId, now: Instant) -> Option<Duration> {
+        state.targets.short_wait(Some(flow), &self.absent_targets(), now)
+    }
+
     fn shed(&self, why: &'static str, retry_after: Duration) -> Failure {
         self.refusal(why, "too many requests wait for the model", retry_after)
     }
@@ -316,11 +328,10 @@ impl Fleet {
     }
 }
 
-/// How long a request waits until it has its place.
-fn expected_wait(state: &FleetState, want: &PermitRequest, now: Instant) -> Duration {
+/// How long a request waits until those before it have had their places.
+fn queue_wait(state: &FleetState, want: &PermitRequest, now: Instant) -> Duration {
     let before = state.queue.calls_before(want.priority, want.flow).saturating_add(want.calls);
-    let line = Duration::try_from_secs_f64(state.targets.queue_wait(before, now)).unwrap_or(Duration::MAX);
-    line.saturating_add(state.targets.short_wait(now).unwrap_or_default())
+    Duration::try_from_secs_f64(state.targets.queue_wait(before, now)).unwrap_or(Duration::MAX)
 }
 
 /// A permit that nobody takes gives its place back.

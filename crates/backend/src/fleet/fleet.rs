@@ -239,9 +239,11 @@ impl Fleet {
         }
     }
 
-    /// The same for a model that cannot be asked now, but soon: one of its targets has asked for a short pause.
-    pub fn conditions_after_pause(&self) -> Option<ModelConditions> {
-        let pause = self.lock().targets.short_wait(Instant::now()).filter(|_| self.outage().is_none())?;
+    /// The same for a model that this account cannot ask now, but soon: one of its targets has asked for a short pause.
+    pub fn conditions_after_pause(&self, flow: FlowId) -> Option<ModelConditions> {
+        let absent = self.absent_targets();
+        let pause = self.lock().targets.short_wait(Some(flow), &absent, Instant::now());
+        let pause = pause.filter(|_| self.outage().is_none())?;
         let measured = self.targets[0].backend.conditions();
         let (queue, queue_least) = (measured.queue, measured.queue_least);
         let after = |wait: f64| wait + pause.as_secs_f64();

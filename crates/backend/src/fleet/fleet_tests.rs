@@ -351,7 +351,7 @@ async fn a_short_pause_is_waited_for_in_turn_and_a_long_one_is_told() {
     let paused = Instant::now();
     drop(first);
     assert!(!fleet.conditions().healthy, "others go first");
-    assert!((fleet.conditions_after_pause().unwrap().queue - 2.0).abs() < 1e-9);
+    assert!((fleet.conditions_after_pause(FlowId(0)).unwrap().queue - 2.0).abs() < 1e-9);
     for expected in ["a", "c", "b"] {
         let (name, at) = said.recv().await.unwrap();
         assert_eq!((name, at.duration_since(paused).as_secs()), (expected, 2), "each party in turn");
@@ -360,7 +360,7 @@ async fn a_short_pause_is_waited_for_in_turn_and_a_long_one_is_told() {
     let seat = fleet.acquire(want(Priority::Interactive, 60)).await.unwrap();
     assert!(!call(&seat).await);
     drop(seat);
-    assert!(fleet.is_rate_limited(FlowId(0)) && fleet.conditions_after_pause().is_none());
+    assert!(fleet.is_rate_limited(FlowId(0)) && fleet.conditions_after_pause(FlowId(0)).is_none());
     let told = refused(&fleet, want(Priority::Interactive, 60)).await;
     assert_eq!(told.code, Some(crate::UPSTREAM_RATE_LIMITED));
     assert!(told.retry_after.unwrap() >= Duration::from_secs(29), "{told:?}");

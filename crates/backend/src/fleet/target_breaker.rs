@@ -22,7 +22,7 @@ const ALONE_AFTER: Duration = Duration::from_secs(10);
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Trip {
     pub(super) cause: TripCause,
-    /// False where only the account that failed is shut out, and others go on.
+    /// False where other accounts have calls there and go on: only the one that failed is shut out.
     pub(super) is_for_all: bool,
 }
 
@@ -76,6 +76,9 @@ impl TargetBreaker {
     pub(super) fn admission(&self, flow: Option<FlowId>, now: Instant) -> BreakerAdmission {
         let own = self.own(flow, now).map_or(BreakerAdmission::All, |own| own.admission(now));
         match (self.all.admission(now), own) {
+            (BreakerAdmission::Blocked(all), BreakerAdmission::Blocked(own)) => {
+                BreakerAdmission::Blocked(all.max(own))
+            }
             (BreakerAdmission::Blocked(wait), _) | (_, BreakerAdmission::Blocked(wait)) => {
                 BreakerAdmission::Blocked(wait)
             }
@@ -218,8 +221,10 @@ impl TargetBreaker {
     fn own_mut(&mut self, flow: FlowId, now: Instant) -> &mut Breaker {
         if self.accounts.len() >= ACCOUNTS_MAX && !self.accounts.contains_key(&flow) {
             self.accounts.retain(|_, own| !own.is_blameless(now));
-            let least =
-                self.accounts.iter().min_by_key(|(_, own)| own.counts(now).bad()).map(|(flow, _)| *flow);
+            // One that is shut out makes no calls, and has no failures lately.
+            let is_out = |own: &Breaker| own.cause().is_some() || own.parked_for(now).is_some();
+            let rank = |own: &Breaker| (is_out(own), own.counts(now).bad());
+            let least = self.accounts.iter().min_by_key(|(_, own)| rank(own)).map(|(flow, _)| *flow);
             if let Some(flow) = least.filter(|_| self.accounts.len() >= ACCOUNTS_MAX) {
                 self.accounts.remove(&flow);
             }

@@ -111,7 +111,7 @@ fn failed_probes_of_two_accounts_double_the_rest() {
 
 #[test]
 fn a_pause_and_a_refused_credential_are_of_the_account_until_another_has_them_too() {
-    for kind in [CallFailureKind::Failed, CallFailureKind::Credential] {
+    for kind in [CallFailureKind::Paused, CallFailureKind::Failed, CallFailureKind::Credential] {
         let mut story = TargetHarness::new();
         story.works(OTHER, 0.0);
         let ended = CompletedCall { retry_after: Some(Duration::from_secs(60)), ..story.ended(0.0, false) };
@@ -122,6 +122,19 @@ fn a_pause_and_a_refused_credential_are_of_the_account_until_another_has_them_to
         story.breaker.record_failure(OTHER, kind, ended);
         assert!(story.is_blocked(FlowId(3), 1.0), "{kind:?}");
     }
+}
+
+#[test]
+fn an_account_waits_for_the_longer_of_its_own_pause_and_that_of_all() {
+    let mut story = TargetHarness::new();
+    story.works(OTHER, 0.0);
+    let pause =
+        |seconds, at: CompletedCall| CompletedCall { retry_after: Some(Duration::from_secs(seconds)), ..at };
+    story.breaker.record_failure(FAILING, CallFailureKind::Paused, pause(60, story.ended(0.0, false)));
+    story.breaker.pause(pause(2, story.ended(0.0, false)));
+    assert_eq!(story.admission(FAILING, 1.0), BreakerAdmission::Blocked(Duration::from_secs(59)));
+    assert_eq!(story.admission(OTHER, 1.0), BreakerAdmission::Blocked(Duration::from_secs(1)));
+    assert_eq!(story.breaker.parked_for(Some(FAILING), story.at(1.0)), Some(Duration::from_secs(59)));
 }
 
 #[test]

@@ -178,9 +178,7 @@ impl TargetSet {
         let open = if whole.is_empty() { of(BreakerAdmission::LastResort) } else { whole };
         let open = allowed(open);
         if open.is_empty() {
-            let is_short = (0..self.targets.len()).any(|place| {
-                !need.excluded.contains(&place) && self.short_park(&self.targets[place], now).is_some()
-            });
+            let is_short = self.short_wait(Some(need.flow), need.excluded, now).is_some();
             return if is_short {
                 TargetSelection::Parked
             } else {
@@ -265,15 +263,31 @@ impl TargetSet {
         waits.min().unwrap_or(self.settings.breaker.rest_min)
     }
 
-    /// How long until a target may be asked that has asked for a pause itself, where that is short enough to be waited for.
-    fn short_park(&self, member: &TargetState, now: Instant) -> Option<Duration> {
-        member.breaker.paused_for(now).filter(|wait| *wait <= self.settings.retry.wait_max)
+    /// How long until this account may ask a target that has asked all for a short pause; nothing where the account waits for longer.
+    fn short_park(&self, member: &TargetState, flow: Option<FlowId>, now: Instant) -> Option<Duration> {
+        let pause = member.breaker.paused_for(now).and(member.breaker.parked_for(flow, now));
+        pause.filter(|wait| *wait <= self.settings.retry.wait_max)
     }
 
-    /// How long requests wait for the first of them that has asked for a short pause; nothing if one may be asked now, or none has.
-    pub(super) fn short_wait(&self, now: Instant) -> Option<Duration> {
-        self.unavailable_for(None, now)?;
-        self.targets.iter().filter_map(|member| self.short_park(member, now)).min()
+    /// How long calls of this account wait for the first short pause of a target to end, those that are excluded aside; nothing where
+    /// another target serves anybody now.
+    pub(super) fn short_wait(
+        &self,
+        flow: Option<FlowId>,
+        excluded: &[usize],
+        now: Instant,
+    ) -> Option<Duration> {
+        let members = || {
+            let all = self.targets.iter().enumerate();
+            all.filter(|(place, _)| !excluded.contains(place)).map(|(_, member)| member)
+        };
+        let is_open = |member: &TargetState| {
+            !matches!(member.breaker.admission(None, now), BreakerAdmission::Blocked(_))
+        };
+        if members().any(is_open) {
+            return None;
+        }
+        members().filter_map(|member| self.short_park(member, flow, now)).min()
     }
 
     /// Whether the first that may be asked again for this account is one that has asked for a pause itself.
@@ -323,8 +337,8 @@ impl TargetSet {
         let jitter = self.dice.next_f64();
         let member = &mut self.targets[place];
         let mut ended = CompletedCall { now, is_probe: probe, retry_after: fall.retry_after, jitter };
-        // A short pause is waited for by all, in turn. A long one is first for the account whose call was refused.
-        if fall.retry_after.is_some_and(|pause| pause <= self.settings.retry.wait_max) {
+        // A short pause for want of room is waited for by all, in turn. Any other is first for the account whose call failed.
+        if fall.is_overload && fall.retry_after.is_some_and(|pause| pause <= self.settings.retry.wait_max) {
             member.breaker.pause(ended);
             ended.retry_after = None;
         }
@@ -361,7 +375,7 @@ impl TargetSet {
     pub(super) fn queue_wait(&self, calls: u32, now: Instant) -> f64 {
         let is_open = |member: &&TargetState| {
             !matches!(member.breaker.admission(None, now), BreakerAdmission::Blocked(_))
-                || self.short_park(member, now).is_some()
+                || self.short_park(member, None, now).is_some()
         };
         let open = self.targets.iter().filter(is_open);
         let places: u32 =

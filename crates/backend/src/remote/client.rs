@@ -116,17 +116,19 @@ impl UpstreamClient {
     }
 
     /// Asks for an answer of at most so many tokens in one piece; resolves when all of it is there. Until then the upstream is silent,
-    /// as long as a slow model takes to write it.
+    /// as long as a slow model takes to write it. A deadline that the caller has `stated` lengthens what nobody wrote.
     pub(super) async fn whole(
         &self,
         asked: UpstreamRequest,
         tokens: Tokens,
+        stated: Option<Duration>,
     ) -> Result<UpstreamEventStream, Failure> {
-        let deadline = Instant::now() + self.settings.total;
+        let deadline = Instant::now() + self.settings.total_within(stated);
         // One that is expected to be longer is asked for as a stream, whatever its limit.
         let likely = tokens.min(Model::WHOLE_MAX);
         let writing = TOKEN_TIME_MAX.saturating_mul(u32::try_from(likely.0).unwrap_or(u32::MAX));
-        let timeouts = UpstreamTimeouts { idle: self.settings.first_byte.saturating_add(writing), deadline };
+        let idle = self.settings.first_byte_within(stated).saturating_add(writing);
+        let timeouts = UpstreamTimeouts { idle, deadline };
         let response = self.send(&self.pool.whole, asked, "application/json", timeouts).await?;
         // Some stream whatever they are asked for.
         if refusal::is_stream(response.headers()) {
@@ -273,7 +275,12 @@ impl UpstreamClient {
         first_byte: UpstreamTimeouts,
         asked: impl Future<Output = T>,
     ) -> Result<T, Failure> {
-        let answered = first_byte.wait_for_head(asked).await;
+        // What no model works on has a limit that nobody can set.
+        let answered = if first_byte.idle < self.settings.first_byte {
+            first_byte.wait(asked, "did not answer").await
+        } else {
+            first_byte.wait_for_head(asked).await
+        };
         answered
             .map_err(|failure| if self.settings.reads_for_long { failure.retry_elsewhere() } else { failure })
     }

@@ -217,10 +217,10 @@ impl<P: Provider> RemoteBackend<P> {
             sent.headers.extend(trace.state().map(|state| ("tracestate", state.to_owned())));
         }
         let mut lap = self.speed.start();
+        let stated = call.request.budget.deadline;
         let events = if call.whole {
-            self.client.whole(sent, call.part.tokens_max()).await?
+            self.client.whole(sent, call.part.tokens_max(), stated).await?
         } else {
-            let stated = call.request.budget.deadline;
             self.client.stream(sent, self.provider.silence_policy(&call), stated).await?
         };
         if call.whole || events.is_whole() {

@@ -1,7 +1,6 @@
 //! One account: its limits, its windows, and those of the facets that limits ask for.
 
 use std::collections::HashMap;
-use std::time::Duration;
 
 use crate::quota::QuotaWindow;
 use crate::rows::{AccountSpend, Amounts, RequestScope, ResolutionKind};
@@ -15,23 +14,13 @@ use super::error::{QuotaNeed, Shortfall};
 use super::statement::{AccountTotals, LimitStatus};
 use super::tally::{WindowTallies, WindowTally};
 
-/// A clock that goes forward by more at once may be wrong.
-const LEAP: Duration = Duration::from_secs(3600);
-
-/// So long after a leap it may be set back.
-const LEAP_DOUBT: Duration = Duration::from_secs(60);
-
-/// One account. All its times come from the ledger's state, whose clock goes back only where it was far ahead.
+/// One account. All its times come from the ledger's state, whose clock never goes back.
 #[derive(Debug, Default)]
 pub(crate) struct AccountState {
     /// In the order in which they are checked.
     pub(crate) limits: Vec<TenantLimit>,
     /// A change takes effect at each window's next boundary.
     zone: Zone,
-    /// When it was last used.
-    used_at: Timestamp,
-    /// From when on facets that nothing remembers are forgotten, if some may be there.
-    forgets_from: Option<Timestamp>,
     pub(crate) warn_at: Percent,
     /// False if nobody may reserve any more.
     is_declared: bool,
@@ -89,14 +78,7 @@ impl AccountState {
     /// Opens the windows that hold `now`. A facet rolls when it is next used. Once a minute it forgets the
     /// facets of which no limit counts anything; otherwise every end user who ever called would stay.
     pub(crate) fn roll(&mut self, now: Timestamp) {
-        let leaps = now > self.used_at + LEAP || now < self.used_at;
-        self.used_at = now;
         if self.whole.roll(now, &self.zone) {
-            // What a leap makes old is kept for another minute.
-            self.forgets_from = Some(if leaps { now + LEAP_DOUBT } else { now });
-        }
-        if self.forgets_from.is_some_and(|from| from <= now) {
-            self.forgets_from = None;
             let limits = &self.limits;
             self.facets.retain(|facet, tallies| {
                 let mut theirs = limits.iter().filter(|limit| limit.scope.covers(facet));

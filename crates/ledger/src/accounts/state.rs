@@ -25,9 +25,6 @@ use super::statement::{AccountTotals, LimitStatus, tightest};
 use super::tree::{AccountIndex, AccountTree};
 use super::warnings::LimitWarning;
 
-/// So far behind the latest time seen, a time is one of a caller who waited, or of a clock that was corrected by a little.
-const AHEAD_MAX: Duration = Duration::from_secs(60);
-
 /// The result of an extension.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ExtensionResult {
@@ -42,7 +39,7 @@ pub struct ExtensionResult {
 pub struct LedgerState {
     pub(super) tree: AccountTree,
     open: HashMap<RequestId, OpenReservation>,
-    /// The latest time seen. A clock that is set back by a little does not open old windows again.
+    /// The latest time seen; a clock that is set back does not open old windows again.
     pub(super) latest: Timestamp,
     /// When episodes that are not in use were last evicted.
     pub(super) evicted_at: Timestamp,
@@ -348,12 +345,8 @@ impl LedgerState {
         self.tree.facets()
     }
 
-    /// Brings the clock forward; returns its time. It goes back only where it was ahead by more than a little: otherwise limits
-    /// would stay those of the future. The coordinator's clock never does.
+    /// Brings the clock forward, which never goes back; returns its time.
     pub(crate) fn advance_clock(&mut self, now: Timestamp) -> Timestamp {
-        if !self.tree.is_shared && now + AHEAD_MAX < self.latest {
-            (self.latest, self.evicted_at) = (now, self.evicted_at.min(now));
-        }
         self.latest = self.latest.max(now);
         self.latest
     }

@@ -25,13 +25,11 @@ pub(crate) struct WindowTally {
     leases: [QuotaLease; Unit::ALL.len()],
 }
 
-/// The windows that hold now; others in which reservations are open still; and of each length the last one that now is not in any
-/// more: a clock that was ahead may be set back, and then that one counts again.
+/// The windows that hold now, and older ones in which reservations are open still.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct WindowTallies {
     list: Vec<WindowTally>,
-    /// The time in which all windows that hold now hold on.
-    since: Timestamp,
+    /// The first moment at which one of the windows has ended.
     due: Option<Timestamp>,
 }
 
@@ -88,11 +86,6 @@ impl WindowTally {
         self.is_idle() && self.leases.iter().all(is_known)
     }
 
-    /// True if something was spent in it that nobody else knows of: there is no coordinator.
-    fn is_known_alone(&self) -> bool {
-        self.spent != Amounts::ZERO && self.leases == <[QuotaLease; Unit::ALL.len()]>::default()
-    }
-
     /// Marks every lease as stale: the coordinator is asked before more is taken of it.
     pub(crate) fn mark_stale(&mut self) {
         for lease in &mut self.leases {
@@ -141,34 +134,17 @@ impl WindowTally {
 impl WindowTallies {
     /// Forgets windows that are over and opens those that hold `now`; false if there was nothing to do.
     pub(crate) fn roll(&mut self, now: Timestamp, zone: &Zone) -> bool {
-        if !self.list.is_empty() && self.since <= now && self.due.is_none_or(|due| now < due) {
+        if !self.list.is_empty() && self.due.is_none_or(|due| now < due) {
             return false;
         }
-        self.forget(now);
+        self.list.retain(|tally| tally.open > 0 || tally.contains(now));
         for window in WINDOWS {
             if !self.list.iter().any(|tally| tally.window == window && tally.contains(now)) {
                 self.list.push(WindowTally::new(window, now, zone));
             }
         }
-        let current = || self.list.iter().filter(|tally| tally.contains(now));
-        let (since, due) =
-            (current().map(|tally| tally.start).max(), current().filter_map(|tally| tally.end).min());
-        (self.since, self.due) = (since.unwrap_or_default(), due);
+        self.due = self.list.iter().filter(|tally| tally.contains(now)).filter_map(|tally| tally.end).min();
         true
-    }
-
-    fn forget(&mut self, now: Timestamp) {
-        let mut passed = Vec::new();
-        self.list.reverse();
-        self.list.retain(|tally| {
-            let is_needed = tally.open > 0 || tally.contains(now);
-            let is_last = !is_needed && tally.is_known_alone() && !passed.contains(&tally.window);
-            if is_last {
-                passed.push(tally.window);
-            }
-            is_needed || is_last
-        });
-        self.list.reverse();
     }
 
     /// True if something is open, a lease is held that may be recalled, or a limit of that unit counts something as spent

@@ -112,29 +112,6 @@ fn a_clock_that_is_set_back_opens_no_window_twice() {
     shortfall(accounts.reserve(claim(1, 0)));
 }
 
-/// A clock that is wrong for a moment locks no limit, and what was spent before counts again.
-#[test]
-fn a_clock_that_was_far_ahead_counts_again_what_it_counted_before() {
-    let ahead = NOW + Duration::from_secs(2 * 86_400);
-    let mut accounts = accounts(&[money(Window::Minute, 100), money(Window::Day, 150)]);
-    let spend = |accounts: &mut LedgerState, nanos, now| -> Result<(), ReserveError> {
-        let claim = claim_of("key", nanos, 0, now);
-        let id = claim.id;
-        accounts.reserve(claim)?;
-        accounts.dispatch(id).unwrap();
-        accounts.settle(id, Amounts { money: Money(nanos), ..Amounts::ZERO }, detail(), now).unwrap();
-        Ok(())
-    };
-    spend(&mut accounts, 70, NOW).unwrap();
-    spend(&mut accounts, 100, ahead).unwrap();
-    let (_, needed, left) = shortfall(spend(&mut accounts, 31, NOW));
-    assert_eq!((needed, left), (Amount::Money(Money(31)), Amount::Money(Money(30))), "of this minute");
-    let next = NOW + Duration::from_secs(60);
-    spend(&mut accounts, 80, next).unwrap();
-    let (limit, _, left) = shortfall(spend(&mut accounts, 1, next));
-    assert_eq!((limit.as_str(), left), ("key money day", Amount::Money(Money(0))));
-}
-
 /// LB-05: in whichever order reservations are settled, voided and given up, the first result stands.
 #[test]
 fn the_second_resolution_does_nothing() {

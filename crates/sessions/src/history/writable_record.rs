@@ -104,7 +104,9 @@ pub fn read_stored_decision(text: &str) -> Result<Decision, serde_json::Error> {
 
 /// Every part of a record is made of numbers, words and lists of them: it can be written as JSON.
 fn json(part: &impl Serialize) -> String {
-    serde_json::to_string(part).unwrap_or_default()
+    let text = serde_json::to_string(part);
+    debug_assert!(text.is_ok(), "a record has numbers, words and lists of them alone: {text:?}");
+    text.unwrap_or_else(|_| "null".to_owned())
 }
 
 #[cfg(test)]

@@ -43,6 +43,14 @@ pub struct ToolCallDelta {
     pub arguments: String,
 }
 
+impl ToolCallDelta {
+    /// True if it says nothing: neither id nor name, and blank alone.
+    #[must_use]
+    pub fn is_blank(&self) -> bool {
+        self.id.is_none() && self.name.is_none() && self.arguments.trim().is_empty()
+    }
+}
+
 /// True once the arguments of a call are whole.
 pub fn is_complete_json(arguments: &str) -> bool {
     serde_json::from_str::<IgnoredAny>(arguments).is_ok()

@@ -262,13 +262,18 @@ impl Directory {
         Ok(())
     }
 
-    /// The same as [`Directory::install`] for changed keys: who had a key that is revoked may spend nothing any more.
+    /// Installs changed keys. The account of a revoked key may spend nothing from then on; what a declaration removed stays until
+    /// [`withdraw_gone`](Self::withdraw_gone).
     async fn install_and_withdraw(&self, snapshot: DirectorySnapshot) {
-        let gone = self.install(snapshot, Vec::new(), |table| self.keys().replace(table)).await;
-        self.gone.lock().unwrap_or_else(PoisonError::into_inner).terms.clear();
-        if !gone.is_empty() {
-            self.notify(TermsChange::All(self.snapshot().terms())).await;
+        let earlier = self.gone.lock().unwrap_or_else(PoisonError::into_inner).terms.clone();
+        let gone = self.install(snapshot, earlier.clone(), |table| self.keys().replace(table)).await;
+        let is_earlier = |terms: &AccountTerms| earlier.iter().any(|one| one.account == terms.account);
+        let (kept, revoked): (Vec<_>, Vec<_>) = gone.into_iter().partition(is_earlier);
+        if !revoked.is_empty() {
+            let all = self.snapshot().terms().into_iter().chain(kept.iter().cloned()).collect();
+            self.notify(TermsChange::All(all)).await;
         }
+        self.gone.lock().unwrap_or_else(PoisonError::into_inner).terms = kept;
     }
 
     /// The listener learns of new terms before any key of theirs works. Those that are gone, now or `earlier`, still hold after it.

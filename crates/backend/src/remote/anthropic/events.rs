@@ -43,7 +43,7 @@ const COUNTED: [&str; 6] = [
 /// Why an answer was cut, where no other API has a word for it.
 const UNTRANSLATED_REASONS: [&str; 2] = ["pause_turn", "model_context_window_exceeded"];
 
-/// The most bytes of the members of one object that are kept.
+/// The most bytes of one member that is kept. An event's line is bounded.
 const MEMBERS_MAX: usize = 1 << 20;
 
 /// Reads one stream of events.

@@ -15,7 +15,7 @@ use stint_types::chat::RawPrompt;
 use stint_types::units::Tokens;
 
 use super::Settings;
-use super::reported_usage::{ReportedUsage, lenient};
+use super::reported_usage::lenient;
 use super::usage::{StreamProgress, UsageReader};
 
 /// Members of the caller's that mean the same here.
@@ -56,8 +56,8 @@ pub(super) struct OpenAiCompletionReader {
 struct OpenAiCompletionChunk {
     #[serde(default)]
     choices: Vec<OpenAiCompletionChoice>,
-    #[serde(default, deserialize_with = "lenient")]
-    usage: Option<ReportedUsage>,
+    #[serde(default)]
+    usage: Value,
     #[serde(default)]
     error: Value,
 }
@@ -81,7 +81,7 @@ impl crate::remote::EventReader for OpenAiCompletionReader {
         }
         let chunk: OpenAiCompletionChunk = serde_json::from_slice(data)
             .map_err(|_| Failure::new(Fault::Backend, "the upstream sent an event that is no chunk"))?;
-        let usage = self.counter.read(chunk.usage, &Value::Null, StreamProgress::default());
+        let usage = self.counter.read(lenient(&chunk.usage), &Value::Null, StreamProgress::default());
         if !chunk.error.is_null() {
             pieces.extend(usage.map(Piece::Usage));
             return Err(refusal::of_event(&chunk.error));

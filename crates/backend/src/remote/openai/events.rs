@@ -269,8 +269,7 @@ impl crate::remote::EventReader for OpenAiChatReader {
         pieces.append(&mut new);
         self.new = new;
         let usage = if usage.is_null() { inner } else { usage };
-        let reported = lenient(&*usage).unwrap_or_default();
-        pieces.extend(self.counter.read(reported, &timings, self.progress).map(Piece::Usage));
+        pieces.extend(self.counter.read(lenient(&usage), &timings, self.progress).map(Piece::Usage));
         self.besides.keep_usage(usage);
         read
     }

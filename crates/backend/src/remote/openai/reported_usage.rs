@@ -1,10 +1,6 @@
 //! `usage` as an upstream writes it, read leniently: a usage that makes no sense is no reason to lose the answer.
 
-use std::fmt;
-use std::marker::PhantomData;
-
-use serde::Deserialize;
-use serde::de::{Deserializer, IgnoredAny, MapAccess, SeqAccess, Visitor};
+use serde_json::Value;
 
 use stint_types::units::Tokens;
 
@@ -31,166 +27,30 @@ pub(super) struct ReportedDetails {
     pub(super) reasoning: Option<Tokens>,
 }
 
-#[derive(Deserialize)]
-#[serde(field_identifier, rename_all = "snake_case")]
-enum UsageName {
-    PromptTokens,
-    CompletionTokens,
-    TotalTokens,
-    ReasoningTokens,
-    PromptCacheHitTokens,
-    PromptTokensDetails,
-    CompletionTokensDetails,
-    #[serde(other)]
-    Other,
-}
-
-#[derive(Deserialize)]
-#[serde(field_identifier, rename_all = "snake_case")]
-enum UsageDetailName {
-    CachedTokens,
-    CacheWriteTokens,
-    CacheCreationInputTokens,
-    ReasoningTokens,
-    #[serde(other)]
-    Other,
-}
-
-/// What is read of an object's members. The last one of a name counts.
-trait LenientObject: Default {
-    fn read<'de, A: MapAccess<'de>>(&mut self, members: A) -> Result<(), A::Error>;
-}
-
-impl LenientObject for ReportedUsage {
-    fn read<'de, A: MapAccess<'de>>(&mut self, mut members: A) -> Result<(), A::Error> {
-        while let Some(name) = members.next_key()? {
-            match name {
-                UsageName::PromptTokens => self.prompt = count(&mut members)?,
-                UsageName::CompletionTokens => self.completion = count(&mut members)?,
-                UsageName::TotalTokens => self.total = count(&mut members)?,
-                UsageName::ReasoningTokens => self.reasoning = count(&mut members)?,
-                UsageName::PromptCacheHitTokens => self.cache_hit = count(&mut members)?,
-                UsageName::PromptTokensDetails => self.of_prompt = object(&mut members)?,
-                UsageName::CompletionTokensDetails => self.of_completion = object(&mut members)?,
-                UsageName::Other => {
-                    members.next_value::<IgnoredAny>()?;
-                }
-            }
-        }
-        Ok(())
-    }
-}
-
-impl LenientObject for ReportedDetails {
-    fn read<'de, A: MapAccess<'de>>(&mut self, mut members: A) -> Result<(), A::Error> {
-        while let Some(name) = members.next_key()? {
-            match name {
-                UsageDetailName::CachedTokens => self.cached = count(&mut members)?,
-                UsageDetailName::CacheWriteTokens => self.cache_write = count(&mut members)?,
-                UsageDetailName::CacheCreationInputTokens => self.cache_creation = count(&mut members)?,
-                UsageDetailName::ReasoningTokens => self.reasoning = count(&mut members)?,
-                UsageDetailName::Other => {
-                    members.next_value::<IgnoredAny>()?;
-                }
-            }
-        }
-        Ok(())
-    }
-}
-
-/// The next value, if it is a count.
-fn count<'de, A: MapAccess<'de>>(members: &mut A) -> Result<Option<Tokens>, A::Error> {
-    Ok(match members.next_value::<LenientValue<NoMembers>>()? {
-        LenientValue::Count(count) => Some(Tokens(count)),
-        LenientValue::Object(_) | LenientValue::Null | LenientValue::Other => None,
-    })
-}
-
-/// The next value, if it is an object; else one that says nothing.
-fn object<'de, A: MapAccess<'de>, O: LenientObject>(members: &mut A) -> Result<O, A::Error> {
-    Ok(match members.next_value::<LenientValue<O>>()? {
-        LenientValue::Object(object) => object,
-        LenientValue::Count(_) | LenientValue::Null | LenientValue::Other => O::default(),
-    })
-}
-
-/// An object whose members are not read.
-#[derive(Default)]
-struct NoMembers;
-
-impl LenientObject for NoMembers {
-    fn read<'de, A: MapAccess<'de>>(&mut self, mut members: A) -> Result<(), A::Error> {
-        while members.next_entry::<IgnoredAny, IgnoredAny>()?.is_some() {}
-        Ok(())
-    }
-}
-
-/// A value, whatever it is.
-enum LenientValue<O> {
-    Null,
-    Count(u64),
-    Object(O),
-    Other,
-}
-
-impl<'de, O: LenientObject> Deserialize<'de> for LenientValue<O> {
-    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<LenientValue<O>, D::Error> {
-        from.deserialize_any(LenientVisitor(PhantomData))
-    }
-}
-
-struct LenientVisitor<O>(PhantomData<O>);
-
-impl<'de, O: LenientObject> Visitor<'de> for LenientVisitor<O> {
-    type Value = LenientValue<O>;
-
-    fn expecting(&self, to: &mut fmt::Formatter<'_>) -> fmt::Result {
-        to.write_str("a JSON value")
-    }
-
-    fn visit_unit<E>(self) -> Result<LenientValue<O>, E> {
-        Ok(LenientValue::Null)
-    }
-
-    fn visit_u64<E>(self, value: u64) -> Result<LenientValue<O>, E> {
-        Ok(LenientValue::Count(value))
-    }
-
-    fn visit_i64<E>(self, _: i64) -> Result<LenientValue<O>, E> {
-        Ok(LenientValue::Other)
-    }
-
-    fn visit_f64<E>(self, _: f64) -> Result<LenientValue<O>, E> {
-        Ok(LenientValue::Other)
-    }
-
-    fn visit_bool<E>(self, _: bool) -> Result<LenientValue<O>, E> {
-        Ok(LenientValue::Other)
-    }
-
-    fn visit_str<E>(self, _: &str) -> Result<LenientValue<O>, E> {
-        Ok(LenientValue::Other)
-    }
-
-    fn visit_seq<A: SeqAccess<'de>>(self, mut list: A) -> Result<LenientValue<O>, A::Error> {
-        while list.next_element::<IgnoredAny>()?.is_some() {}
-        Ok(LenientValue::Other)
-    }
-
-    fn visit_map<A: MapAccess<'de>>(self, members: A) -> Result<LenientValue<O>, A::Error> {
-        let mut object = O::default();
-        object.read(members)?;
-        Ok(LenientValue::Object(object))
-    }
-}
-
 /// `usage`, where it is there: nothing where it is `null`, and one that says nothing where it is no object.
-pub(super) fn lenient<'de, D: Deserializer<'de>>(from: D) -> Result<Option<ReportedUsage>, D::Error> {
-    Ok(match LenientValue::deserialize(from)? {
-        LenientValue::Null => None,
-        LenientValue::Object(usage) => Some(usage),
-        LenientValue::Count(_) | LenientValue::Other => Some(ReportedUsage::default()),
+pub(super) fn lenient(usage: &Value) -> Option<ReportedUsage> {
+    (!usage.is_null()).then(|| ReportedUsage {
+        prompt: count(usage, "prompt_tokens"),
+        completion: count(usage, "completion_tokens"),
+        total: count(usage, "total_tokens"),
+        reasoning: count(usage, "reasoning_tokens"),
+        cache_hit: count(usage, "prompt_cache_hit_tokens"),
+        of_prompt: details(&usage["prompt_tokens_details"]),
+        of_completion: details(&usage["completion_tokens_details"]),
     })
+}
+
+fn details(details: &Value) -> ReportedDetails {
+    ReportedDetails {
+        cached: count(details, "cached_tokens"),
+        cache_write: count(details, "cache_write_tokens"),
+        cache_creation: count(details, "cache_creation_input_tokens"),
+        reasoning: count(details, "reasoning_tokens"),
+    }
+}
+
+fn count(object: &Value, name: &str) -> Option<Tokens> {
+    object[name].as_u64().map(Tokens)
 }
 
 #[cfg(test)]
@@ -198,7 +58,7 @@ mod tests {
     use super::*;
 
     fn check(text: &str, expected: Option<ReportedUsage>) {
-        let read = lenient(&mut serde_json::Deserializer::from_str(text)).unwrap();
+        let read = lenient(&serde_json::from_str(text).unwrap());
         assert_eq!(read, expected, "{text}");
     }
 

@@ -116,7 +116,7 @@ mod tests {
             let details = json!({"cached_tokens": cached, "cache_write_tokens": written});
             let usage =
                 json!({"prompt_tokens": prompt, "completion_tokens": 7, "prompt_tokens_details": details});
-            lenient(usage).unwrap().and_then(token_usage).map(|usage| (usage.prompt.0, usage.cache_read.0))
+            lenient(&usage).and_then(token_usage).map(|usage| (usage.prompt.0, usage.cache_read.0))
         };
         assert_eq!(told(100, 100, 0), Some((100, 100)));
         assert_eq!(told(20, 80, 0), Some((100, 80)));

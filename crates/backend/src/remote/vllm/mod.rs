@@ -275,6 +275,10 @@ impl VllmBackend {
 
     /// Whether it counts tokens for us. Some gateways and load balancers show nothing but `/v1`.
     async fn offers_tokens(&self) -> Result<bool, Failure> {
+        // It may have offered it before.
+        if self.is_known_not_to_count() {
+            return Ok(false);
+        }
         match self.tag_tokens().await {
             Ok(_) => Ok(true),
             Err(failure) if failure.code == Some(NOT_OFFERED) => Ok(false),

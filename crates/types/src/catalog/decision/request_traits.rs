@@ -34,9 +34,10 @@ impl RequestTraits {
 
     /// Writes all but the places of words.
     pub(super) fn without_words<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
+        let RequestTraits { traits, counts, words: _ } = self;
         let mut members = to.serialize_struct("RequestTraits", 2)?;
-        members.serialize_field("traits", &self.traits)?;
-        members.serialize_field("counts", &self.counts)?;
+        members.serialize_field("traits", traits)?;
+        members.serialize_field("counts", counts)?;
         members.end()
     }
 }
