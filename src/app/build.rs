@@ -212,7 +212,7 @@ impl fmt::Debug for App {
 
 impl fmt::Debug for RunningServer {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("RunningServer").field("work", &self.request_tasks).finish_non_exhaustive()
+        f.debug_struct("RunningServer").field("request_tasks", &self.request_tasks).finish_non_exhaustive()
     }
 }
 

@@ -8,7 +8,7 @@ use tokio::time::Instant;
 use stint_backend::{Backend, OutputStats};
 use stint_sessions::agent::AnswerCallLimits;
 use stint_types::catalog::ChoiceUsage;
-use stint_types::chat::ChoiceEvent;
+use stint_types::chat::{AnswerNote, ChoiceEvent};
 use stint_types::tasks::AccountTurns;
 use stint_types::units::{AccountId, Count, Tokens};
 
@@ -33,7 +33,7 @@ pub struct ChoiceProgress {
     pub meter: Meter,
     /// What it has shown, where that is to be recorded.
     pub transcript: AnswerTranscript,
-    /// What of its tool calls passes, where it is a step of an agent's run.
+    /// What of its tool calls passes, where not each may.
     pub tool_filter: Option<ToolCallFilter>,
     /// Its share of the reserved output, where not all that it may write is reserved at first.
     pub(super) reserved: Option<ReservedOutputShare>,
@@ -160,7 +160,7 @@ impl ChoiceProgress {
         }
         let now = Instant::now();
         self.first.get_or_insert(now);
-        if !matches!(event, ChoiceEvent::Thought(_)) {
+        if is_of_the_answer(event) {
             self.first_answer.get_or_insert(now);
         }
     }
@@ -187,5 +187,35 @@ impl ChoiceProgress {
     /// What its running part can have written unseen.
     fn unseen_max(&self) -> Option<Tokens> {
         self.part_began.map(|(began, output_stats)| output_stats.max_tokens_in(began.elapsed()))
+    }
+}
+
+/// Whether it is a part of the answer itself. Signatures of the thought come before it, and most notes say something about it.
+fn is_of_the_answer(event: &ChoiceEvent) -> bool {
+    match event {
+        ChoiceEvent::Answer(_) | ChoiceEvent::ToolCall(_) => true,
+        ChoiceEvent::Note(note) => matches!(note, AnswerNote::Image(_) | AnswerNote::Audio(_)),
+        ChoiceEvent::Thought(_) | ChoiceEvent::Signed(_) | ChoiceEvent::Logprobs(_) => false,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use stint_types::chat::{SignedThought, SigningDomain, ThoughtSigner};
+
+    use super::*;
+
+    #[test]
+    fn what_comes_before_the_answer_is_none() {
+        let block = "{}".into();
+        let signer = ThoughtSigner { model: "m".into(), domain: SigningDomain::default() };
+        let signed = ChoiceEvent::Signed(SignedThought { signer, block });
+        let phase = ChoiceEvent::Note(AnswerNote::Phase("final_answer".into()));
+        for before in
+            [ChoiceEvent::Thought("so".to_owned()), signed, phase, ChoiceEvent::Logprobs(Vec::new())]
+        {
+            assert!(!is_of_the_answer(&before), "{before:?}");
+        }
+        assert!(is_of_the_answer(&ChoiceEvent::Answer("4".to_owned())));
     }
 }

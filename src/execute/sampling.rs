@@ -53,7 +53,7 @@ impl fmt::Debug for VotingConfig<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("VotingConfig")
             .field("compare", self.compare)
-            .field("at_once", &self.concurrency)
+            .field("concurrency", &self.concurrency)
             .finish_non_exhaustive()
     }
 }

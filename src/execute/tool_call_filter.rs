@@ -1,4 +1,4 @@
-//! Filters the tool calls of a choice that is a step of an episode, and reports which of them the reader saw.
+//! Filters the tool calls of a choice where not each may pass, as in a step of an agent's run, and reports which of them the reader saw.
 
 use stint_sessions::agent::{AnswerCallLimits, ToolCallTrimmer, TrimResult};
 use stint_types::chat::{ChoiceEvent, FinishReason, Message, Role, ToolCall, ToolCounts, is_complete_json};
@@ -84,13 +84,13 @@ impl ToolCallFilter {
 
     /// The answer is over: what still passes, and how it ended for its reader.
     pub(super) fn finish(&mut self, finish: FinishReason) -> (Vec<ChoiceEvent>, FinishReason) {
-        let (events, trimmed) = self.trim.clone().finish(finish);
+        let (events, trimmed) = self.trim.finish(finish);
         events.iter().for_each(|event| self.reply.record(event));
         if finish == FinishReason::Length {
             // Who is given the answer whole is not given what a limit broke off.
             self.reply.calls.retain(|(_, call)| is_complete_json(&call.arguments));
         }
-        let watched = self.watched.take().map(|watched| watched.finish(finish).1);
+        let watched = self.watched.take().map(|mut watched| watched.finish(finish).1);
         let (seen, would_drop) = (trimmed.finish, watched.map(|watched| watched.dropped).unwrap_or_default());
         self.end = Some(ToolFilterResult { trimmed, would_drop });
         (events, seen)

@@ -284,7 +284,7 @@ impl EmbeddingTask {
             None => (self.bound, "hung_up"),
         };
         let cost = self.cost(prompt, begun);
-        if let (Some(ticket), true) = (&self.ticket, prompt == Tokens::ZERO) {
+        if let (Some(ticket), Some(Err(_)), Tokens::ZERO) = (&self.ticket, &made, prompt) {
             ticket.mark_uncharged();
         }
         let detail = SettlementDetail { prompt, outcome: outcome.into(), ..SettlementDetail::default() };

@@ -111,7 +111,8 @@ impl Hook {
         let moment = Timestamp::now().0 / 1_000;
         let secret = self.settings.secret.as_bytes();
         let mut code = Hmac::<Sha256>::new_from_slice(secret).map_err(|error| error.to_string())?;
-        code.update(format!("{moment}.{body}").as_bytes());
+        code.update(format!("{moment}.").as_bytes());
+        code.update(body.as_bytes());
         let digits: String = code.finalize().into_bytes().iter().map(|byte| format!("{byte:02x}")).collect();
         Ok(format!("t={moment},v1={digits}"))
     }

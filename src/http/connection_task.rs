@@ -10,6 +10,7 @@ use std::time::Duration;
 use hyper::server::conn::http1::Builder;
 use hyper::service::service_fn;
 use hyper_util::rt::{TokioIo, TokioTimer};
+use prometheus::IntGauge;
 
 use stint_types::metrics::Metrics;
 use stint_types::tasks::Tasks;
@@ -48,6 +49,22 @@ pub(super) struct ConnectionTask {
     pub(super) tasks: Tasks,
 }
 
+/// Counts a connection as open until it is dropped.
+struct OpenGauge(IntGauge);
+
+impl OpenGauge {
+    fn count_up(gauge: &IntGauge) -> OpenGauge {
+        gauge.inc();
+        OpenGauge(gauge.clone())
+    }
+}
+
+impl Drop for OpenGauge {
+    fn drop(&mut self) {
+        self.0.dec();
+    }
+}
+
 /// A connection that came to speak HTTP.
 #[expect(clippy::large_enum_variant, reason = "most are of the large one, which is moved once")]
 enum OpenConnection {
@@ -58,8 +75,7 @@ enum OpenConnection {
 impl ConnectionTask {
     /// Until the connection ends. It ends by itself when it is idle while shutdown begins, and whatever it does when that is over.
     pub(super) async fn run(self, stopping: impl Future<Output = ()>, cut_off: impl Future<Output = ()>) {
-        let open = self.metrics.requests.connections.clone();
-        open.inc();
+        let _open = OpenGauge::count_up(&self.metrics.requests.connections);
         let place = self.place.clone();
         let leaving = async {
             tokio::select! {
@@ -83,7 +99,6 @@ impl ConnectionTask {
                 Box::pin(http2::serve(*connection, &settings.settings, leaving, cut_off)).await;
             }
         }
-        open.dec();
     }
 
     /// Shakes hands, where TLS is spoken, and sees which version of HTTP is. Nothing if that fails.

@@ -316,9 +316,7 @@ impl ApiError {
         problem.0.retry_after = Some(retry_after);
         problem
     }
-}
 
-impl ApiError {
     /// 429 that passes by itself: something was done too often.
     pub(super) fn rate_exceeded(message: String, retry_after: Duration) -> ApiError {
         let mut problem = ApiError::new(StatusCode::TOO_MANY_REQUESTS, "rate_limit_error", message);

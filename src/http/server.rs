@@ -126,6 +126,10 @@ impl Server {
             };
             match accepted {
                 Ok((stream, peer)) => self.admit(stream, peer.ip(), &router),
+                // Only that caller is gone.
+                Err(error) if is_of_one_caller(&error) => {
+                    tracing::debug!(%error, "a caller left before it was accepted")
+                }
                 Err(error) => {
                     let evicted = self.connections.evict_idle(EVICTED_MAX);
                     self.count(IDLE, evicted);
@@ -185,6 +189,12 @@ impl Server {
         };
         self.tasks.spawn(task.run(self.tasks.stopping(), self.tasks.force_stopping()));
     }
+}
+
+/// Whether accepting failed for the caller that came, and not for want of anything here.
+fn is_of_one_caller(error: &io::Error) -> bool {
+    use io::ErrorKind::{ConnectionAborted, ConnectionRefused, ConnectionReset};
+    matches!(error.kind(), ConnectionAborted | ConnectionRefused | ConnectionReset)
 }
 
 /// How long a head, and before it a handshake, may take.

@@ -13,7 +13,7 @@ const EVERY: Duration = Duration::from_secs(10);
 #[derive(Debug)]
 pub(super) struct RefetchRate {
     left: u32,
-    /// When the next one is added.
+    /// Until when what was added is reckoned.
     refilled: Instant,
     /// True from when one was asked for until it came.
     pub(super) is_pending: bool,
@@ -34,7 +34,7 @@ impl RefetchRate {
         if periods > 0 {
             let more = u32::try_from(periods).unwrap_or(BURST);
             self.left = self.left.saturating_add(more).min(BURST);
-            self.refilled = now;
+            self.refilled = if self.left == BURST { now } else { self.refilled + EVERY * more };
         }
         if self.left == 0 {
             return RefetchDecision::Refuse;

@@ -248,6 +248,6 @@ pub(super) fn mark_applied(metrics: &Metrics) {
 
 impl fmt::Debug for ConfigSource {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("Origin")
+        f.write_str("ConfigSource(…)")
     }
 }

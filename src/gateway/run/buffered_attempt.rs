@@ -8,6 +8,7 @@ use crate::gateway::RequestUpdate;
 use crate::gateway::request::RequestContext;
 use stint_backend::fleet::Permit;
 use stint_types::catalog::Offer;
+use stint_types::units::Tokens;
 
 use super::attempt_result::AttemptResult;
 use super::choices::{jobs, meters, run_choices};
@@ -41,6 +42,11 @@ impl<'r> BufferedAttempt<'r> {
         let meters = meters(progress);
         let run = async move { run_choices(&jobs, progress, &own).await }.boxed();
         BufferedAttempt { run, ended: None, updates, meters }
+    }
+
+    /// Whether any of its choices has written something, seen or held back.
+    pub(super) fn has_written(&self) -> bool {
+        self.meters.iter().map(Meter::read).any(|spent| spent.thinking + spent.solution > Tokens::ZERO)
     }
 
     /// Everything that it writes, and then how it ended. Cancellation safe: no event is lost if this is dropped while it

@@ -40,7 +40,7 @@ pub(super) struct ContinuationFunding {
     extra: Money,
 }
 
-/// What comes of a ask.
+/// What comes of a request for another call's money.
 enum FundingResult {
     Granted(Tokens),
     Never(SolutionStopReason),

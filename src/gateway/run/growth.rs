@@ -64,11 +64,12 @@ impl ReservationGrowth {
         }
     }
 
-    /// Waits until there is something to do.
-    async fn wait_until_due(&mut self) {
-        match self {
-            ReservationGrowth::Beside(beside) => beside.due().await,
-            ReservationGrowth::Continuation(further) => further.ready().await,
+    /// Waits until there is something to do; for good, where nothing grows. Cancellation safe.
+    pub(super) async fn wait_until_due(growth: Option<&mut ReservationGrowth>) {
+        match growth {
+            Some(ReservationGrowth::Beside(beside)) => beside.due().await,
+            Some(ReservationGrowth::Continuation(further)) => further.ready().await,
+            None => pending().await,
         }
     }
 }
@@ -180,12 +181,7 @@ pub(super) async fn meter_and_grow(
     let mut checkpoints = Checkpoints { began, most, last: None };
     let mut due = began + checkpoints.next();
     loop {
-        let grows = async {
-            match growth.as_deref_mut() {
-                Some(growth) => growth.wait_until_due().await,
-                None => pending().await,
-            }
-        };
+        let grows = ReservationGrowth::wait_until_due(growth.as_deref_mut());
         tokio::select! {
             () = tokio::time::sleep_until(due) => {
                 let wait = checkpoints.next();

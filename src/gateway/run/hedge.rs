@@ -1,5 +1,5 @@
 //! Hedges: starts a second attempt beside one that is silent for long, on another target of the same model. The one that
-//! writes first is the answer. The other one is dropped at once, and what it took is paid.
+//! writes first is the answer, even if what it writes is held back. The other one is dropped at once, and what it took is paid.
 //!
 //! The worst cases of both are reserved before the second is sent, and it counts as a retry of its target. Without money,
 //! a permit or retries left there is no hedge, and the first attempt continues alone.
@@ -45,8 +45,26 @@ enum HedgeStart {
     Acquired(Permit),
     /// It cannot.
     Refused,
-    /// The first is not silent any more.
-    FirstResponded(AttemptEvent),
+    /// The first is not silent any more. What it wrote may be held back.
+    FirstResponded(Option<AttemptEvent>),
+}
+
+/// One of two attempts at once.
+struct RacingAttempt<'a, 'r> {
+    runner: &'a mut BufferedAttempt<'r>,
+    growth: &'a mut Option<ReservationGrowth>,
+    permit: &'a Permit,
+}
+
+impl RacingAttempt<'_, '_> {
+    /// Its next event; nothing when it has written, unseen, so much that it wants to grow.
+    async fn next(&mut self) -> Option<AttemptEvent> {
+        tokio::select! {
+            biased;
+            news = self.runner.next_event() => Some(news),
+            () = ReservationGrowth::wait_until_due(self.growth.as_mut()) => None,
+        }
+    }
 }
 
 /// Which of two attempts goes on, and what comes of it next, where that is known.
@@ -85,7 +103,8 @@ async fn run_hedged(
     let growth = &mut attempt.growth;
     let mut first = BufferedAttempt::new(running.context, &permit, offer, &mut attempt.progress);
     let due = match timeout(after, next_event(running, &mut first, offer, growth, reservation)).await {
-        Ok(news) => HedgeStart::FirstResponded(news),
+        Ok(news) => HedgeStart::FirstResponded(Some(news)),
+        Err(_) if first.has_written() => HedgeStart::FirstResponded(None),
         Err(_) => start_hedge(running, &mut first, attempts, reservation).await,
     };
     let other = match due {
@@ -94,13 +113,17 @@ async fn run_hedged(
             return (forward(running, first, None, offer, growth, reservation).await, permit);
         }
         HedgeStart::FirstResponded(news) => {
-            return (forward(running, first, Some(news), offer, growth, reservation).await, permit);
+            return (forward(running, first, news, offer, growth, reservation).await, permit);
         }
     };
     attempts.start(&other);
     let mut made = OfferAttempt::new(running.context, offer);
     let mut second = BufferedAttempt::new(running.context, &other, offer, &mut made.progress);
-    match race(running, &mut first, &mut second, [&permit, &other], offer, reservation).await {
+    let both = [
+        RacingAttempt { runner: &mut first, growth: &mut *growth, permit: &permit },
+        RacingAttempt { runner: &mut second, growth: &mut made.growth, permit: &other },
+    ];
+    match race(running, both, offer, reservation).await {
         HedgeWinner::First(news) => {
             drop((second, other));
             record_cancelled(running.context, offer, &made.progress, reservation);
@@ -152,8 +175,8 @@ async fn start_hedge(
     };
     let covered = tokio::select! {
         biased;
-        () = running.updates.closed() => return HedgeStart::FirstResponded(AttemptEvent::Ended(AttemptResult::HungUp)),
-        news = first.next_event() => return HedgeStart::FirstResponded(news),
+        () = running.updates.closed() => return HedgeStart::FirstResponded(Some(AttemptEvent::Ended(AttemptResult::HungUp))),
+        news = first.next_event() => return HedgeStart::FirstResponded(Some(news)),
         covered = reservation.extend_for_hedge(offer) => covered,
     };
     if !covered {
@@ -171,30 +194,29 @@ fn hedge_permit(context: &RequestContext, attempts: &Attempts<'_>) -> Option<Per
     fleet.acquire_hedge(&permit_request(context, attempts.offer), been)
 }
 
-/// Waits until one of two attempts writes something or ends. One that fails leaves the answer to the other.
+/// Waits until one of two attempts writes something, seen or not, or ends. One that fails leaves the answer to the other.
 async fn race(
     running: RunningRequest<'_>,
-    first: &mut BufferedAttempt<'_>,
-    second: &mut BufferedAttempt<'_>,
-    permits: [&Permit; 2],
+    [mut first, mut second]: [RacingAttempt<'_, '_>; 2],
     offer: &Offer,
     reservation: &mut RequestReservation,
 ) -> HedgeWinner {
-    let meters = [&*first.meters, &*second.meters].concat();
+    let meters = [&*first.runner.meters, &*second.runner.meters].concat();
+    let permits = [first.permit, second.permit];
     let (is_second, news) = tokio::select! {
         biased;
-        () = running.updates.closed() => (false, AttemptEvent::Ended(AttemptResult::HungUp)),
-        news = first.next_event() => (false, news),
-        news = second.next_event() => (true, news),
+        () = running.updates.closed() => (false, Some(AttemptEvent::Ended(AttemptResult::HungUp))),
+        news = first.next() => (false, news),
+        news = second.next() => (true, news),
         never = meter_and_grow(running.context, offer, &meters, None, reservation) => match never {},
     };
     match news {
-        AttemptEvent::Ended(AttemptResult::Failed(failure)) => {
+        Some(AttemptEvent::Ended(AttemptResult::Failed(failure))) => {
             count_failure(running.context, offer, permits[usize::from(is_second)], &failure);
             if is_second { HedgeWinner::First(None) } else { HedgeWinner::Second(None) }
         }
-        news if is_second => HedgeWinner::Second(Some(news)),
-        news => HedgeWinner::First(Some(news)),
+        news if is_second => HedgeWinner::Second(news),
+        news => HedgeWinner::First(news),
     }
 }
 

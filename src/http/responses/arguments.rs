@@ -7,8 +7,8 @@ use stint_types::chat::CUSTOM_INPUT;
 /// The plain text in the arguments of a call of a custom tool; what has another form is passed on as it is.
 pub(super) fn unwrap_input(arguments: &str) -> String {
     let mut read = serde_json::from_str(arguments).unwrap_or(Value::Null);
-    match read[CUSTOM_INPUT].take() {
-        Value::String(input) => input,
+    match read.get_mut(CUSTOM_INPUT).map(Value::take) {
+        Some(Value::String(input)) => input,
         _ => arguments.to_owned(),
     }
 }
@@ -25,4 +25,17 @@ pub(super) fn search_arguments(arguments: &str) -> Value {
 /// The arguments of a call of a custom tool with that input.
 pub(super) fn wrap_input(input: &str) -> String {
     json!({ CUSTOM_INPUT: input }).to_string()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_no_object_with_the_input_is_passed_on_as_it_is() {
+        assert_eq!(unwrap_input(&wrap_input("ls -la")), "ls -la");
+        for arguments in [r#""ls -la""#, "[1]", "42", "true", "null", "{}", r#"{"input":7}"#, "ls -la", ""] {
+            assert_eq!(unwrap_input(arguments), arguments);
+        }
+    }
 }

@@ -75,7 +75,7 @@ const INCLUDABLE: &[&str] = &[
     "web_search_call.results",
 ];
 
-/// The same, of a request that need not bring any input.
+/// Reads the members of a body that need not have any input, and the headers.
 ///
 /// # Errors
 /// As [`read`].

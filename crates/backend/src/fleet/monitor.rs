@@ -133,7 +133,7 @@ impl Backend for MonitoredBackend {
 
 impl fmt::Debug for MonitoredBackend {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "Watched({})", self.fleet.name(self.target_index))
+        write!(f, "MonitoredBackend({})", self.fleet.name(self.target_index))
     }
 }
 

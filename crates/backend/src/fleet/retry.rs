@@ -138,16 +138,20 @@ impl RetryBudget {
         credits.fold(self.steady, u64::saturating_add)
     }
 
-    /// A second's worth is kept at most.
+    /// A second's worth is kept at most. Of the time, what brought nothing whole yet counts at the next call.
     fn refill(&mut self, now: Instant) {
-        let passed = now.saturating_duration_since(self.steady_at);
-        let brought = u128::from(self.per_second) * passed.as_millis() / 1_000;
+        const SECOND: u64 = 1_000_000_000;
+        let passed = now.saturating_duration_since(self.steady_at).min(Duration::from_secs(1));
+        let passed = u64::try_from(passed.as_nanos()).unwrap_or(SECOND);
+        let brought = self.per_second.saturating_mul(passed) / SECOND;
         if brought == 0 {
             return;
         }
-        let brought = u64::try_from(brought).unwrap_or(u64::MAX);
-        self.steady = self.steady.saturating_add(brought).min(self.per_second);
-        self.steady_at = now;
+        self.steady += brought;
+        self.steady_at += Duration::from_nanos(brought.saturating_mul(SECOND) / self.per_second);
+        if self.steady >= self.per_second {
+            (self.steady, self.steady_at) = (self.per_second, now);
+        }
     }
 
     fn second(&self, now: Instant) -> u64 {
@@ -172,6 +176,18 @@ mod tests {
 
     fn taken(budget: &mut RetryBudget, now: Instant) -> u32 {
         (0..10_000).take_while(|_| budget.withdraw(now, 1)).count().try_into().unwrap()
+    }
+
+    #[test]
+    fn who_asks_often_loses_nothing_of_the_steady_rate() {
+        let start = Instant::now();
+        let settings = RetrySettings { share: 0.0, per_second: 10, ..RetrySettings::default() };
+        let mut budget = RetryBudget::new(&settings, start);
+        assert_eq!(taken(&mut budget, start), 10);
+        // Every 1.9 ms for ten seconds.
+        let asked =
+            (1..=5_264_u64).filter(|&at| budget.withdraw(start + Duration::from_micros(at * 1_900), 1));
+        assert_eq!(asked.count(), 100);
     }
 
     #[test]

@@ -87,8 +87,6 @@ pub struct TargetStatus {
     pub in_flight: u32,
     /// The most there may be; nothing if the target limits itself.
     pub limit: Option<u32>,
-    /// False if others go first, since it did not hold its limit lately.
-    pub holds_limits: bool,
 }
 
 /// All targets.
@@ -412,7 +410,6 @@ impl TargetSet {
             is_available: may_be_asked(member),
             in_flight: member.in_flight,
             limit: member.limit.as_ref().map(ConcurrencyLimit::permits),
-            holds_limits: member.is_trusted(now),
         };
         self.targets.iter().map(one).collect()
     }

@@ -160,7 +160,7 @@ fn places_are_taken_and_given_back_and_a_large_request_goes_where_it_is_alone() 
     assert_eq!(yard.finds(&need(1)), TargetSelection::Full);
     assert_eq!(
         yard.roster.status(yard.now),
-        [TargetStatus { is_available: true, in_flight: 2, limit: Some(2), holds_limits: true }]
+        [TargetStatus { is_available: true, in_flight: 2, limit: Some(2) }]
     );
 }
 
@@ -267,7 +267,6 @@ fn a_target_that_did_not_hold_its_limit_is_only_asked_where_no_other_can_be() {
     for number in 0..20 {
         assert_ne!(yard.call(number, true), Some(home));
     }
-    assert!(!yard.roster.status(yard.now)[home].holds_limits);
     let not = [1 - home];
     let need = TargetQuery { excluded: &not, ..need(1) };
     assert!(

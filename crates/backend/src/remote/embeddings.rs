@@ -32,8 +32,10 @@ struct AnswerMembers {
 }
 
 impl AnswerMembers {
+    /// What it counted. Servers that do not count say 0.
     fn read(&self) -> Option<Tokens> {
-        ["prompt_tokens", "total_tokens"].iter().find_map(|name| self.usage.get(name)?.as_u64()).map(Tokens)
+        let count = |name: &&str| self.usage.get(name)?.as_u64().filter(|&count| count > 0);
+        ["prompt_tokens", "total_tokens"].iter().find_map(count).map(Tokens)
     }
 }
 

@@ -139,14 +139,14 @@ impl ToolCallTrimmer {
         &self.passed
     }
 
-    /// What was still held back, and what came of it all.
-    pub fn finish(mut self, finish: FinishReason) -> (Vec<ChoiceEvent>, TrimResult) {
+    /// What was still held back, and what came of it all. Nothing is pushed after it.
+    pub fn finish(&mut self, finish: FinishReason) -> (Vec<ChoiceEvent>, TrimResult) {
         let mut events = Vec::new();
         self.decide(true, &mut events);
         // There is nothing left to call.
         let is_bare = finish == FinishReason::ToolCalls && self.next == 0 && self.dropped > Count::ZERO;
         let finish = if is_bare { FinishReason::Stop } else { finish };
-        (events, TrimResult { finish, passed: self.passed, dropped: self.dropped })
+        (events, TrimResult { finish, passed: std::mem::take(&mut self.passed), dropped: self.dropped })
     }
 
     /// Decides on those that can be decided, in their order.

@@ -71,9 +71,12 @@ impl DecisionLogFile {
         }
     }
 
-    /// The full file becomes the newest of those that are kept, and the oldest goes.
+    /// The full file becomes the newest of those that are kept, and the oldest goes. The next one is opened first, so that nothing goes
+    /// where none can be.
     fn rotate(&mut self) -> io::Result<()> {
         let DecisionLogSettings { path, files_max, .. } = &self.settings;
+        let next = with_suffix(path, "next");
+        let file = append(&next)?;
         for number in (1..*files_max).rev() {
             rename(&with_suffix(path, &number.to_string()), &with_suffix(path, &(number + 1).to_string()))?;
         }
@@ -81,7 +84,8 @@ impl DecisionLogFile {
             0 => fs::remove_file(path)?,
             _ => rename(path, &with_suffix(path, "1"))?,
         }
-        self.file = append(path)?;
+        fs::rename(next, path)?;
+        self.file = file;
         self.written = 0;
         Ok(())
     }
@@ -159,6 +163,21 @@ mod tests {
         (0..3).for_each(|number| log.append(format!("line {number}\n").as_bytes()).unwrap());
         assert_eq!(read(folder.path(), "log.jsonl").unwrap(), "line 2\n");
         assert_eq!(read(folder.path(), "log.jsonl.1"), None);
+    }
+
+    #[test]
+    fn nothing_goes_while_no_other_file_can_be_opened() {
+        let folder = tempfile::tempdir().unwrap();
+        let mut log = open(folder.path(), 2).unwrap();
+        log.append(b"older line\n").unwrap();
+        log.append(b"newer line\n").unwrap();
+        let next = folder.path().join("new/log.jsonl.next");
+        fs::create_dir(&next).unwrap();
+        (0..3).for_each(|_| assert!(log.append(b"last line\n").is_err()));
+        fs::remove_dir(next).unwrap();
+        log.append(b"last line\n").unwrap();
+        let all = ["log.jsonl", "log.jsonl.1", "log.jsonl.2"].map(|name| read(folder.path(), name));
+        assert_eq!(all, ["last line\n", "newer line\n", "older line\n"].map(|text| Some(text.to_owned())));
     }
 
     #[test]

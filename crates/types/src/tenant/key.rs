@@ -99,7 +99,7 @@ impl SecretToken {
 
 impl fmt::Debug for SecretToken {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("Token(…)")
+        f.write_str("SecretToken(…)")
     }
 }
 

@@ -147,7 +147,6 @@ fn result(parts: &[ContentPart], message: &Message) -> Result<Vec<Value>, Failur
     Ok(blocks)
 }
 
-/// A failed tool's result without the words for that: here is a sign for it.
 /// Whether a result can be marked as failed: Claude takes that only of what is text, and not of nothing. Of others the words alone
 /// say it.
 fn takes_error_mark(parts: &[ContentPart]) -> bool {
@@ -157,6 +156,7 @@ fn takes_error_mark(parts: &[ContentPart]) -> bool {
     own.iter().any(says) && !own.iter().any(|part| matches!(part, ContentPart::Other(_)))
 }
 
+/// A failed tool's result without the words for that: here is a sign for it.
 fn without_failed(parts: &[ContentPart]) -> &[ContentPart] {
     match parts.split_first() {
         Some((ContentPart::Text(text), rest)) if text == Message::FAILED => rest,
