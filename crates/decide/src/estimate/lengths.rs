@@ -41,6 +41,11 @@ const EASIEST: f64 = 32.0;
 const HARDEST: f64 = 16_384.0;
 
 impl TextLengths {
+    /// The same, where the length of the answer is plain from what is asked.
+    pub(super) fn with_answer(self, answer: Option<f64>) -> TextLengths {
+        TextLengths { answer: answer.unwrap_or(self.answer), ..self }
+    }
+
     /// How hard the text is: its usual thought, on a scale of doublings.
     pub fn difficulty(&self) -> Difficulty {
         Difficulty::new((self.thought - EASIEST.ln()) / (HARDEST.ln() - EASIEST.ln()))

@@ -1,6 +1,6 @@
 //! How hard a request looks: from its text to the lengths and chances that the plan prices.
 //!
-//! Pure, and microseconds: surface features of the last user message, and a small linear model for each of
+//! Pure, and microseconds: surface features of what the last user message asks, and a small linear model for each of
 //! a model's numbers. What the text cannot tell is not guessed at: it stays in the spread of the length.
 
 pub mod ability;
@@ -13,6 +13,7 @@ mod cut_curve;
 mod domain;
 mod features;
 mod fit;
+mod follow_up;
 mod grams;
 mod known_grams;
 mod length_features;
@@ -20,6 +21,7 @@ mod length_file;
 mod lengths;
 mod lexeme;
 mod lexeme_counts;
+mod light_task;
 mod option_shape;
 #[cfg(test)]
 mod plain_reading;
@@ -33,6 +35,7 @@ mod sign_kind;
 mod signal;
 mod solve;
 mod spelling;
+mod stated_length;
 mod step;
 mod surface;
 mod swar;
@@ -97,7 +100,8 @@ pub fn estimate(
     let features = features::of(&reading);
     let class = if request.tools.is_empty() { class } else { TaskClass::Agentic };
     let view = RequestView { reading: &reading, features: &features, class };
-    let lengths = seen.lengths.map(|lengths| lengths.of_step(&AgentStep::of(request)));
+    let lengths =
+        seen.lengths.map(|lengths| lengths.with_answer(text.answer).of_step(&AgentStep::of(request)));
     let stranger = prior_estimator::PriorEstimator::of(calibration, &view, seen.traits, lengths);
     let (mut confidence, mut difficulty_sum) = (0.0, 0.0);
     let mut one = |name: &Arc<str>, prompt: Tokens| {

@@ -95,8 +95,40 @@ fn has_trouble(text: &[u8]) -> bool {
     };
     text.iter().enumerate().any(|(at, letter)| {
         let may_begin = matches!(letter | 0x20, b'e' | b'f' | b't' | b'n' | b'd' | b'i');
-        may_begin && TROUBLE.iter().any(|word| begins(&text[at..], word))
+        let word = TROUBLE.iter().find(|word| may_begin && begins(&text[at..], word));
+        word.is_some_and(|word| {
+            !is_part_of_a_name(text, at, at + word.len()) && !is_denied(text, at, at + word.len())
+        })
     })
+}
+
+/// As in `error.py` and `test_failed_login`.
+fn is_part_of_a_name(text: &[u8], from: usize, to: usize) -> bool {
+    let before = from.checked_sub(1).map(|at| text[at]);
+    let after = text.get(to..).unwrap_or_default();
+    let after = after.strip_prefix(b"s").unwrap_or(after);
+    let is_extended = matches!(after, [b'.', next, ..] if next.is_ascii_alphanumeric());
+    matches!(before, Some(b'_' | b'/' | b'-')) || is_extended || matches!(after, [b'_' | b'-', ..])
+}
+
+/// As in `0 errors`, `no failures`, `failed: 0` and `"error": null`.
+fn is_denied(text: &[u8], from: usize, to: usize) -> bool {
+    let before = text[..from].trim_ascii_end();
+    let begins = before.iter().rposition(|byte| !byte.is_ascii_alphanumeric()).map_or(0, |at| at + 1);
+    let word = &before[begins..];
+    if [&b"0"[..], b"no", b"zero", b"without"].iter().any(|none| word.eq_ignore_ascii_case(none)) {
+        return true;
+    }
+    let after = text.get(to..).unwrap_or_default();
+    let after = after.strip_prefix(b"s").unwrap_or(after);
+    let after = after.strip_prefix(b"\"").unwrap_or(after).trim_ascii_start();
+    let Some(value) = after.strip_prefix(b":").or_else(|| after.strip_prefix(b"=")) else { return false };
+    let value = value.trim_ascii_start();
+    let is_zero = matches!(value, [b'0'] | [b'0', b' ' | b',' | b';' | b')' | b'}' | b'\n' | b'\r', ..]);
+    is_zero
+        || [&b"null"[..], b"none", b"false", b"[]", b"\"\""]
+            .iter()
+            .any(|none| value.get(..none.len()).is_some_and(|value| value.eq_ignore_ascii_case(none)))
 }
 
 #[cfg(test)]
@@ -136,6 +168,26 @@ mod tests {
                 thought(&[&first]) > thought(&[&long]) && thought(&[&last]) > thought(&[&long]),
                 "{word}"
             );
+        }
+    }
+
+    #[test]
+    fn a_result_that_says_that_all_is_well_is_no_trouble() {
+        let fine = thought(&["42 lines read"]);
+        for result in [
+            "build done: 0 errors, 0 warnings",
+            "12 passed, no failures",
+            r#"{"rows": 3, "error": null}"#,
+            "398 passed, 0 failed",
+            "failed: 0, passed: 8",
+            "src/error.py  src/not_found.html",
+            "test_failed_login ... ok",
+        ] {
+            assert!((thought(&[result]) - fine).abs() < 1e-9, "{result}");
+        }
+        for result in ["3 errors", "failed: 3", "KeyError: 'x'", r#"{"error": "no such table"}"#, "error=01"]
+        {
+            assert!(thought(&[result]) > fine, "{result}");
         }
     }
 

@@ -4,13 +4,17 @@ use std::borrow::Cow;
 
 use stint_types::chat::{ContentPart, Message, Request, Role};
 
+use super::follow_up::is_follow_up;
+use super::light_task::LightTask;
+use super::stated_length::stated_length;
 use super::swar;
 use super::tally::TextTally;
 
 /// How much of a text's beginning, and of its end, is looked at: questions stand at one of the two.
 const END_BYTES: usize = 8 * 1024;
 
-/// The last user message, without its middle where it is long.
+/// What a request asks: its last user message, without its middle where it is long. Before one that only goes on from an earlier
+/// message stands that one; of a light task about a text only the instruction is looked at.
 #[derive(Debug)]
 pub(super) struct QuestionText<'t> {
     /// What is looked at.
@@ -19,7 +23,12 @@ pub(super) struct QuestionText<'t> {
     pub bytes: usize,
     /// Bytes of the messages before it.
     pub context: usize,
+    /// How long its answer gets, where that is plain: the logarithm of tokens.
+    pub answer: Option<f64>,
 }
+
+/// So many messages are looked back at for one that asks something.
+const LOOKED_BACK_AT: usize = 8;
 
 /// A text taken apart, once for all estimates.
 #[derive(Debug)]
@@ -43,11 +52,27 @@ pub(super) struct TextAnalysis<'t> {
 impl<'t> QuestionText<'t> {
     /// The text of a request.
     pub(super) fn of(request: &'t Request) -> QuestionText<'t> {
-        let asked = request.messages.iter().rposition(|message| message.role == Role::User);
-        let asked = asked.unwrap_or(request.messages.len().saturating_sub(1));
-        let context = request.messages.iter().take(asked).flat_map(parts).map(str::len).sum();
-        let asked: Vec<&str> = request.messages.get(asked).into_iter().flat_map(parts).collect();
-        QuestionText::from_parts(&asked, context)
+        let messages = &request.messages;
+        let asked = messages.iter().rposition(|message| message.role == Role::User);
+        let asked = asked.unwrap_or(messages.len().saturating_sub(1));
+        let context = |before: usize| messages.iter().take(before).flat_map(parts).map(str::len).sum();
+        let own: Vec<&str> = messages.get(asked).into_iter().flat_map(parts).collect();
+        if let [own] = own[..]
+            && let Some(first) = asked_before(messages, asked, own)
+        {
+            let both: Vec<&str> = parts(&messages[first]).chain(["\n", own]).collect();
+            return QuestionText::from_parts(&both, context(first));
+        }
+        let text = QuestionText::from_parts(&own, context(asked));
+        match light_task(messages, &own) {
+            Some(task) => QuestionText {
+                excerpt: Cow::Borrowed(task.instruction),
+                bytes: task.instruction.len(),
+                context: text.context + text.bytes.saturating_sub(task.instruction.len()),
+                answer: Some(task.answer),
+            },
+            None => QuestionText { answer: stated_length(&text.excerpt), ..text },
+        }
     }
 
     /// The text of a question alone.
@@ -58,7 +83,7 @@ impl<'t> QuestionText<'t> {
     fn from_parts(parts: &[&'t str], context: usize) -> QuestionText<'t> {
         let bytes: usize = parts.iter().map(|part| part.len()).sum();
         if let ([part], true) = (parts, bytes <= 2 * END_BYTES) {
-            return QuestionText { excerpt: Cow::Borrowed(part), bytes, context };
+            return QuestionText { excerpt: Cow::Borrowed(part), bytes, context, answer: None };
         }
         let mut seen = String::with_capacity(bytes.min(2 * END_BYTES + 1));
         if bytes <= 2 * END_BYTES {
@@ -74,7 +99,7 @@ impl<'t> QuestionText<'t> {
             }
             ends.iter().rev().for_each(|end| seen.push_str(end));
         }
-        QuestionText { excerpt: Cow::Owned(seen), bytes, context }
+        QuestionText { excerpt: Cow::Owned(seen), bytes, context, answer: None }
     }
 }
 
@@ -111,6 +136,38 @@ impl<'t> TextAnalysis<'t> {
             options,
         }
     }
+}
+
+/// The place of the message that one goes on from: the last one before it that asks for something by itself, else the instructions.
+fn asked_before(messages: &[Message], asked: usize, own: &str) -> Option<usize> {
+    if asked == 0 || !is_follow_up(own) {
+        return None;
+    }
+    let asks = |message: &Message| match parts(message).collect::<Vec<_>>()[..] {
+        [] => false,
+        [text] => !text.trim().is_empty() && !is_follow_up(text),
+        _ => true,
+    };
+    let before = &messages[..asked];
+    let from_users = before.iter().enumerate().rev().filter(|(_, message)| message.role == Role::User);
+    let asking = from_users.take(LOOKED_BACK_AT).find(|(_, message)| asks(message));
+    let asking =
+        asking.or_else(|| before.iter().enumerate().rev().find(|(_, message)| message.role == Role::System));
+    asking.map(|(at, _)| at)
+}
+
+/// The light task that a message or the instructions set.
+fn light_task<'t>(messages: &'t [Message], own: &[&'t str]) -> Option<LightTask<'t>> {
+    let [message] = own else { return None };
+    let system = || {
+        let mut instructions =
+            messages.iter().take_while(|message| message.role == Role::System).flat_map(parts);
+        match (instructions.next(), instructions.next()) {
+            (Some(prompt), None) => LightTask::of_system(prompt, message.len()),
+            _ => None,
+        }
+    };
+    LightTask::of(message).or_else(system)
 }
 
 /// Shows each line of a text, the last one too where it is empty.
@@ -168,6 +225,39 @@ mod tests {
         assert!(text.excerpt.starts_with("begin é") && text.excerpt.ends_with("é end"));
         assert!(text.excerpt.len() <= 2 * END_BYTES + 1);
         assert_eq!(text.bytes, 80_010);
+    }
+
+    fn chat(messages: &[(Role, &str)]) -> Request {
+        Request::new("auto", messages.iter().map(|(role, text)| Message::text(*role, *text)).collect())
+    }
+
+    #[test]
+    fn a_message_that_goes_on_from_another_is_looked_at_with_it() {
+        let task = "Find all functions f: R -> R with f(x f(y)) = f(xy) + x.";
+        let request = chat(&[
+            (Role::User, task),
+            (Role::Assistant, "Shall I give the full proof?"),
+            (Role::User, "yes"),
+            (Role::Assistant, "f is linear."),
+            (Role::User, "Are you sure?"),
+        ]);
+        assert_eq!(QuestionText::of(&request).excerpt, format!("{task}\nAre you sure?"));
+        let request = chat(&[(Role::System, task), (Role::User, "Solve it.")]);
+        assert_eq!(QuestionText::of(&request).excerpt, format!("{task}\nSolve it."));
+        let request = chat(&[(Role::User, task), (Role::Assistant, "…"), (Role::User, "Thanks, that's all.")]);
+        assert_eq!(QuestionText::of(&request).excerpt, "Thanks, that's all.");
+        let request = chat(&[(Role::User, "continue")]);
+        assert_eq!(QuestionText::of(&request).excerpt, "continue");
+    }
+
+    #[test]
+    fn of_a_light_task_the_instruction_is_looked_at() {
+        let text = "Let n > 1 be an integer. Prove that there are infinitely many primes.";
+        let request = chat(&[(Role::System, "Translate all that the user writes to French."), (Role::User, text)]);
+        let seen = QuestionText::of(&request);
+        assert_eq!(seen.excerpt, "Translate all that the user writes to French.");
+        assert!(seen.answer.is_some_and(|answer| answer > 2.0));
+        assert_eq!(QuestionText::of(&chat(&[(Role::User, text)])).answer, None);
     }
 
     #[test]
