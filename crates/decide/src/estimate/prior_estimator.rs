@@ -26,12 +26,13 @@ const MEASURED_CONFIDENCE: f64 = 0.6;
 
 /// On a text whose thought is so long a free answer is as likely right as one of MMLU-Pro's is on average, and for each e-fold
 /// of the thought the logit of success falls by so much. By the published scores of the same models on GSM8K, MATH,
-/// `LiveCodeBench` and AIME beside MMLU-Pro (whose usual thoughts are 6.4, 7.4, 8.3 and 8.6), from +1.4 to -3; it is kept a little
-/// flatter than they are, for the length is an estimate.
-const AS_HARD_AS_MMLU_PRO: f64 = 7.4;
-const HARDER_PER_FOLD: f64 = 1.3;
+/// `LiveCodeBench` and AIME beside MMLU-Pro (whose usual thoughts are 6.4, 7.4, 8.3 and 8.6) it falls from +1.4 to -3, which is 2
+/// an e-fold. It is somewhat steeper here: what is foretold of texts unlike any that was measured lies nearer to the middle than
+/// the truth, of greetings as of the problems of olympiads.
+const AS_HARD_AS_MMLU_PRO: f64 = 7.2;
+const HARDER_PER_FOLD: f64 = 2.5;
 /// No text is easier or harder than that.
-const EASIER_MAX: f64 = 4.0;
+const EASIER_MAX: f64 = 6.0;
 
 /// A request as models are told about it that were never measured here.
 pub(super) struct PriorEstimator<'a> {

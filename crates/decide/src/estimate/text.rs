@@ -244,7 +244,8 @@ mod tests {
         assert_eq!(QuestionText::of(&request).excerpt, format!("{task}\nAre you sure?"));
         let request = chat(&[(Role::System, task), (Role::User, "Solve it.")]);
         assert_eq!(QuestionText::of(&request).excerpt, format!("{task}\nSolve it."));
-        let request = chat(&[(Role::User, task), (Role::Assistant, "…"), (Role::User, "Thanks, that's all.")]);
+        let request =
+            chat(&[(Role::User, task), (Role::Assistant, "…"), (Role::User, "Thanks, that's all.")]);
         assert_eq!(QuestionText::of(&request).excerpt, "Thanks, that's all.");
         let request = chat(&[(Role::User, "continue")]);
         assert_eq!(QuestionText::of(&request).excerpt, "continue");
@@ -253,7 +254,8 @@ mod tests {
     #[test]
     fn of_a_light_task_the_instruction_is_looked_at() {
         let text = "Let n > 1 be an integer. Prove that there are infinitely many primes.";
-        let request = chat(&[(Role::System, "Translate all that the user writes to French."), (Role::User, text)]);
+        let request =
+            chat(&[(Role::System, "Translate all that the user writes to French."), (Role::User, text)]);
         let seen = QuestionText::of(&request);
         assert_eq!(seen.excerpt, "Translate all that the user writes to French.");
         assert!(seen.answer.is_some_and(|answer| answer > 2.0));

@@ -315,14 +315,14 @@ impl<'a> ModelTerms<'a> {
     }
 
     /// What budgets of `t` and `s` are expected to reach and to take, given what becomes of thoughts under `t`. With F the
-    /// distribution of the thought's length, each choice reads `prompt + (1 − F(t))·what a cut reads again` and writes
-    /// `E[min(L, t)] + E[S] + (1 − F(t))·what a cut writes`. Cost is that at list prices, time that at the measured speeds
+    /// distribution of the thought's length, each choice reads `prompt + (the share that is cut)·what a cut reads again` and writes
+    /// `E[min(L, t)] + E[S] + (the share that is cut)·what a cut writes`, where the share is mostly `1 − F(t)`. Cost is that at list prices, time that at the measured speeds
     /// after the queue. What the provider has in its cache is read at the price for that, and in no time: so a switch to
     /// another model is charged the cache that it loses.
     pub(super) fn expectation(&self, t: Tokens, s: Tokens, moments: &TruncatedMoments) -> Expectation {
         let solution = self.demand.solution.min(s).as_f64();
         let cut = self.cut_cost(t, solution);
-        let share = if self.thinks() { 1.0 - moments.finished } else { 0.0 };
+        let share = self.cut_share(t + s, moments);
         let (prompt, cached) = (self.demand.prompt_expected().as_f64(), self.cached.as_f64());
         let read = prompt + share * cut.read;
         let written = moments.within + solution + share * cut.written;
@@ -383,6 +383,16 @@ impl<'a> ModelTerms<'a> {
 
     fn reads_again(&self) -> bool {
         self.thinks() && self.class.is_resumed()
+    }
+
+    /// How many thoughts are cut. A word of effort makes a thought as long as it is, so only what fills the limit of thought and
+    /// answer together is asked for again.
+    fn cut_share(&self, together: Tokens, moments: &TruncatedMoments) -> f64 {
+        match self.class {
+            _ if !self.thinks() => 0.0,
+            EnforcementClass::Effort => 1.0 - self.demand.thinking.cdf(together.as_f64()),
+            _ => 1.0 - moments.finished,
+        }
     }
 
     fn cut_cost(&self, t: Tokens, solution: f64) -> CutCost {

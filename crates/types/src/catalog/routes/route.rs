@@ -85,7 +85,7 @@ impl Route {
             recipe: None,
             canary: None,
             success_floor: Chance::new(0.8),
-            worth: Money(50_000_000),
+            worth: Money(300_000_000),
             cost_per_second: Money(500_000),
             enforce: RolloutMode::On,
             traffic_splits: Vec::new(),
