@@ -120,7 +120,7 @@ fn probed() -> Case {
     let probe =
         Some(DifficultyProbe { model: "p".into(), drafts: 3, thinking: Tokens::ZERO, tokens: Tokens(16) });
     // So much is a right answer worth that whether to think at all is open.
-    let route = Route { probe, worth: Money(160_000), vote: None, ..route(AnswerComparison::Number, &["m"]) };
+    let route = Route { probe, worth: Money(640_000), vote: None, ..route(AnswerComparison::Number, &["m"]) };
     Case { upstreams: vec![answers, drafts], route, answers: "m" }
 }
 
