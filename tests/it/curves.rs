@@ -78,7 +78,10 @@ async fn a_curve_is_measured_written_and_drawn_and_a_second_run_asks_nothing_mor
     let last = measured.points.last().unwrap();
     assert_eq!((last.right, measured.points[1].right), (24, 0), "{measured:?}");
     assert!(last.low > 0.8 && (last.thought - 40.0).abs() < 1e-9 && last.cost_usd > 0.0);
-    assert!(measured.curve.done_shift > measured.curve.blind_shift + 4.0 && measured.curve.bend > 1.0, "{measured:?}");
+    assert!(
+        measured.curve.done_shift > measured.curve.blind_shift + 4.0 && measured.curve.bend > 1.0,
+        "{measured:?}"
+    );
     let picture = std::fs::read_to_string(folder.path().join("m.curve.svg")).unwrap();
     assert!(picture.contains("<polyline") && picture.contains("accuracy against thinking budget"));
     let asked = script.records().len();

@@ -167,16 +167,26 @@ pub(super) fn is_follow_up(message: &str) -> bool {
         return is_short && !says(&SMALL_TALK_UNSPACED);
     }
     let lower = message.to_lowercase();
-    let words: Vec<&str> =
-        lower.split(|letter: char| !letter.is_alphanumeric()).filter(|word| !word.is_empty()).collect();
+    let words = words(&lower);
     let says = |known: &[&str]| words.iter().any(|word| known.contains(word));
-    if words.len() > WORDS_MAX || words.len() <= SMALL_TALK_WORDS && says(&SMALL_TALK) {
+    if words.len() > WORDS_MAX || is_small_talk(message) {
         return false;
     }
     let has_number = words.iter().any(|word| word.bytes().any(|byte| byte.is_ascii_digit()));
     // Further on it begins a clause.
     let points = words.iter().take(FRAGMENT_WORDS).any(|word| *word == "that");
     words.len() <= FRAGMENT_WORDS && !has_number || points || says(&REFERRING)
+}
+
+/// Whether a message greets, thanks or takes leave, and says no more.
+pub(super) fn is_small_talk(message: &str) -> bool {
+    let lower = message.to_lowercase();
+    let words = words(&lower);
+    words.len() <= SMALL_TALK_WORDS && words.iter().any(|word| SMALL_TALK.contains(word))
+}
+
+fn words(lower: &str) -> Vec<&str> {
+    lower.split(|letter: char| !letter.is_alphanumeric()).filter(|word| !word.is_empty()).collect()
 }
 
 /// Letters of Chinese and Japanese.

@@ -1,6 +1,8 @@
 //! Tasks about a text that are no harder for what the text says: translating it, putting its spelling right, summing it up, writing
-//! it in another form, telling its language or mood. What is estimated is the instruction, however hard the text may read.
+//! it in another form, telling its language or mood, looking something up in it. What is estimated is the instruction, however hard
+//! the text may read.
 
+use super::follow_up::is_small_talk;
 use super::scale::as_number;
 
 /// An instruction is in the first or the last so many bytes of a message.
@@ -12,6 +14,14 @@ const BYTES_PER_TOKEN: f64 = 3.5;
 /// Tokens of a summary, and of a label or a word of receipt.
 const SUMMARY: f64 = 160.0;
 const LABEL: f64 = 12.0;
+
+/// A text in which something is looked up has at least so many bytes, or else it is the question itself.
+const LOOKED_UP_MIN: usize = 1_500;
+/// How questions begin that are looked up,
+const LOOKED_UP: [&str; 8] =
+    ["who ", "when ", "where ", "what time ", "which day ", "on which ", "how many ", "how much "];
+/// and what they ask for that is found by thinking.
+const COUNTED: [&str; 7] = ["ways", "different", "distinct", "possible", "integers", "pairs", "minimum"];
 
 /// What may stand before the verb.
 const POLITE: [&str; 14] = [
@@ -128,6 +138,7 @@ impl<'t> LightTask<'t> {
         let message = message.trim();
         let last = message.rsplit('\n').next().unwrap_or_default();
         let found = instruction_at_start(message).or_else(|| instruction_at_start(last));
+        let found = found.or_else(|| looked_up(message, last).then_some((last, LightAnswer::Label)));
         let (instruction, answer) = found.filter(|(found, _)| found.len() + TEXT_MIN <= message.len())?;
         Some(LightTask::new(instruction, answer, message.len() - instruction.len()))
     }
@@ -149,6 +160,16 @@ impl<'t> LightTask<'t> {
         };
         LightTask { instruction, answer: tokens.ln() }
     }
+}
+
+/// Whether the last line of a long text asks for something that stands in it, or for nothing.
+fn looked_up(message: &str, last: &str) -> bool {
+    if message.len() < LOOKED_UP_MIN || last.len() > INSTRUCTION_MAX {
+        return false;
+    }
+    let lower = last.trim().to_lowercase();
+    let asks = LOOKED_UP.iter().any(|begins| lower.starts_with(begins));
+    asks && !COUNTED.iter().any(|word| lower.contains(word)) || is_small_talk(last)
 }
 
 /// The instruction that a text begins with.
@@ -194,6 +215,19 @@ mod tests {
         }
         let length = |message: &str| LightTask::of(message).unwrap().answer.exp();
         assert!(length(&cases[0].0) > 20.0 && length(&cases[3].0) < 20.0);
+    }
+
+    #[test]
+    fn what_stands_in_a_long_text_is_looked_up() {
+        let (long, short) = (PROBLEM.repeat(20), PROBLEM.repeat(2));
+        let found = |text: &str, question: &str| {
+            LightTask::of(&format!("{text}\n\n{question}")).is_some_and(|task| task.instruction == question)
+        };
+        assert!(
+            found(&long, "Who led the shift in section 3?") && found(&long, "thanks, that's all for now")
+        );
+        assert!(!found(&short, "Who led the shift in section 3?"));
+        assert!(!found(&long, "How many different ways are there?") && !found(&long, "Find the root cause."));
     }
 
     #[test]
