@@ -115,11 +115,7 @@ impl RepeatDetector {
 
 impl AnsweredQuestions {
     /// Takes out the latest of the same question that was answered since `oldest` and before it was asked.
-    fn take_latest(
-        &mut self,
-        asked: QuestionFingerprint,
-        oldest: Timestamp,
-    ) -> Option<AnsweredQuestion> {
+    fn take_latest(&mut self, asked: QuestionFingerprint, oldest: Timestamp) -> Option<AnsweredQuestion> {
         if !self.counts.contains_key(&asked.hash) {
             return None;
         }

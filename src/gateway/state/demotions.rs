@@ -38,8 +38,7 @@ impl Demotions {
     pub(crate) fn carry_over(&self, before: &Catalog, after: &Catalog) -> Demotions {
         let is_same = |name: &str| before.models.get(name) == after.models.get(name);
         let same = self.models.iter().filter(|entry| is_same(entry.key()));
-        let models: DashMap<_, _> =
-            same.map(|entry| (entry.key().clone(), entry.value().clone())).collect();
+        let models: DashMap<_, _> = same.map(|entry| (entry.key().clone(), entry.value().clone())).collect();
         Demotions { any: AtomicBool::new(!models.is_empty()), models }
     }
 

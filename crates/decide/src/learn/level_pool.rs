@@ -172,7 +172,8 @@ mod tests {
 
     #[test]
     fn families_are_told_by_the_first_word_of_a_name() {
-        let families = ["meta-llama/Llama-3.1-8B", "o3", "01-ai/Yi-34B", "gpt-5.1", "", "é/智ab智", "12"].map(family_of);
+        let families =
+            ["meta-llama/Llama-3.1-8B", "o3", "01-ai/Yi-34B", "gpt-5.1", "", "é/智ab智", "12"].map(family_of);
         assert_eq!(families, ["Llama", "o", "Yi", "gpt", "", "ab", ""]);
     }
 }

@@ -113,7 +113,8 @@ mod tests {
     fn example(rng: &mut SeededRng) -> (SquareMatrix<N>, [f64; N]) {
         let mut number = || rng.next_f64() - 0.5;
         let rows: [[f64; N]; N] = std::array::from_fn(|_| std::array::from_fn(|_| number()));
-        let mut matrix: SquareMatrix<N> = std::array::from_fn(|i| std::array::from_fn(|j| dot(&rows[i], &rows[j])));
+        let mut matrix: SquareMatrix<N> =
+            std::array::from_fn(|i| std::array::from_fn(|j| dot(&rows[i], &rows[j])));
         (0..N).for_each(|i| matrix[i][i] += 0.1);
         (matrix, std::array::from_fn(|_| number()))
     }
@@ -127,7 +128,8 @@ mod tests {
         let mut factor = [[0.0; N]; N];
         for row in 0..N {
             for column in 0..=row {
-                let rest = matrix[row][column] - sum_of_products(&factor[row][..column], &factor[column][..column]);
+                let rest =
+                    matrix[row][column] - sum_of_products(&factor[row][..column], &factor[column][..column]);
                 factor[row][column] = if row == column { rest.sqrt() } else { rest / factor[column][column] };
             }
         }
