@@ -22,11 +22,19 @@ build() {
 }
 
 cargo build --release --locked --package loader
-CARGO_PROFILE_RELEASE_LTO=off build "-Cprofile-generate=$counts" "$folder/counting"
+# Both builds have the same settings. Counts are found by the names of functions, and the names depend on the settings, link-time
+# optimisation among them.
+build "-Cprofile-generate=$counts" "$folder/counting"
 ulimit -n 65536 2>/dev/null || ulimit -n "$(ulimit -Hn)"
 python3 load-tests/load scenarios --binary "$folder/counting/$host/release/stint" --databases memory full --seconds 3 \
     --only plain stream-53 prompt-100k thoughts tools auto messages matrix --out "$folder/results"
 "$merge" merge --output "$folder/stint.profdata" "$counts"/*.profraw
-build "-Cprofile-use=$folder/stint.profdata" "$folder/optimised"
+# What runs often stands together: spread over all of the text, it would take ten times the pages.
+build "-Cprofile-use=$folder/stint.profdata -Clink-arg=-Wl,-z,keep-text-section-prefix" "$folder/optimised"
+counted=$("$merge" show --topn=1000 "$folder/stint.profdata" | grep -o '_ZN5stint[^,]*' || true)
+if [ -z "$counted" ] || ! nm "$folder/optimised/$host/release/stint" | grep -qF "$counted"; then
+    echo "pgo: nothing that was counted is in the second build" >&2
+    exit 1
+fi
 cp "$folder/optimised/$host/release/stint" "$folder/stint"
 echo "pgo: $folder/stint"

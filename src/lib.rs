@@ -17,3 +17,5 @@ pub mod traces;
 pub mod gateway;
 
 pub mod execute;
+
+mod outbound;

@@ -4,10 +4,11 @@ use std::ops::ControlFlow;
 use std::time::Duration;
 
 use reqwest::header::CONTENT_TYPE;
-use reqwest::{Client, Response, Url, redirect};
+use reqwest::{Client, Response, Url};
 use serde_json::{Value, json};
 use tokio::sync::mpsc;
 
+use crate::outbound;
 use stint_ledger::{ClosedReservation, LimitStatus, LimitWarning, WarningCause};
 use stint_types::tasks::Tasks;
 
@@ -30,8 +31,7 @@ impl Alerts {
     /// Delivers to this address, in the background; nowhere, without one.
     pub(super) fn new(tasks: &Tasks, webhook: Option<&Url>) -> Result<Alerts, reqwest::Error> {
         let Some(url) = webhook.cloned() else { return Ok(Alerts { sender: None }) };
-        let client =
-            Client::builder().redirect(redirect::Policy::none()).no_proxy().timeout(DELIVERY_MAX).build()?;
+        let client = outbound::client_builder().timeout(DELIVERY_MAX).build()?;
         let (line, mut alerts) = mpsc::channel::<Value>(WAITING_MAX);
         let stopping = tasks.stopping();
         tasks.spawn(async move {

@@ -3,12 +3,13 @@
 use std::sync::Arc;
 
 use hmac::{Hmac, KeyInit, Mac};
+use reqwest::Client;
 use reqwest::header::CONTENT_TYPE;
-use reqwest::{Client, redirect};
 use serde_json::Value;
 use sha2::Sha256;
 use tokio::time::{Instant, timeout};
 
+use crate::outbound::{self, AnswerReadError};
 use stint_types::metrics::Metrics;
 use stint_types::units::Timestamp;
 
@@ -39,7 +40,7 @@ pub(super) struct Question<'q> {
 
 impl Hook {
     pub(super) fn new(settings: GuardrailSettings, metrics: Arc<Metrics>) -> Result<Hook, reqwest::Error> {
-        let client = Client::builder().redirect(redirect::Policy::none()).no_proxy().build()?;
+        let client = outbound::client_builder().build()?;
         for stage in [("before", settings.before), ("after", settings.after)] {
             if let (stage, true) = stage {
                 for verdict in ["allow", "refuse", "rewrite", "failed", "too_late"] {
@@ -90,17 +91,14 @@ impl Hook {
         let request = self.client.post(self.settings.url.clone()).header(CONTENT_TYPE, "application/json");
         // The address may be a secret.
         let failed = |error: reqwest::Error| error.without_url().to_string();
-        let mut answer = request.header(SIGNATURE, signature).body(body).send().await.map_err(failed)?;
+        let answer = request.header(SIGNATURE, signature).body(body).send().await.map_err(failed)?;
         if !answer.status().is_success() {
             return Err(format!("it answers {}", answer.status().as_u16()));
         }
-        let mut text = Vec::new();
-        while let Some(piece) = answer.chunk().await.map_err(failed)? {
-            if text.len() + piece.len() > ANSWER_MAX {
-                return Err(format!("its answer is longer than {ANSWER_MAX} bytes"));
-            }
-            text.extend_from_slice(&piece);
-        }
+        let text = outbound::read_up_to(answer, ANSWER_MAX).await.map_err(|error| match error {
+            AnswerReadError::Broken(error) => failed(error),
+            AnswerReadError::TooLong => format!("its answer is longer than {ANSWER_MAX} bytes"),
+        })?;
         let (list, member) = question.rewrite;
         let verdict = HookVerdict::read(&text, list, member, question.count);
         verdict.ok_or_else(|| "its answer is no verdict".to_owned())

@@ -14,6 +14,7 @@ mod body_limiter;
 mod budget;
 mod budget_report;
 mod cache_control;
+mod call_sequence;
 mod called_host;
 mod caller_stream;
 mod collected_choice;

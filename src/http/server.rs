@@ -128,7 +128,7 @@ impl Server {
                 Ok((stream, peer)) => self.admit(stream, peer.ip(), &router),
                 // Only that caller is gone.
                 Err(error) if is_of_one_caller(&error) => {
-                    tracing::debug!(%error, "a caller left before it was accepted")
+                    tracing::debug!(%error, "a caller left before it was accepted");
                 }
                 Err(error) => {
                     let evicted = self.connections.evict_idle(EVICTED_MAX);

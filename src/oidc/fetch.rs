@@ -3,8 +3,10 @@
 
 use std::time::Duration;
 
-use reqwest::{Client, Url, redirect};
+use reqwest::{Client, Url};
 use serde_json::Value;
+
+use crate::outbound::{self, AnswerReadError};
 
 use super::key_set::{KeySet, KeySetError};
 use super::settings::KeySource;
@@ -44,8 +46,7 @@ pub(super) enum FetchError {
 
 impl KeyFetcher {
     pub(super) fn new(source: KeySource) -> Result<KeyFetcher, reqwest::Error> {
-        let client = Client::builder().redirect(redirect::Policy::none()).no_proxy().timeout(PATIENCE);
-        Ok(KeyFetcher { client: client.build()?, source })
+        Ok(KeyFetcher { client: outbound::client_builder().timeout(PATIENCE).build()?, source })
     }
 
     pub(super) async fn fetch(&self) -> Result<KeySet, FetchError> {
@@ -72,17 +73,13 @@ impl KeyFetcher {
 
     async fn get(&self, url: Url) -> Result<Vec<u8>, FetchError> {
         let unreachable = |error: reqwest::Error| FetchError::Unreachable(error.without_url());
-        let mut answer = self.client.get(url).send().await.map_err(unreachable)?;
+        let answer = self.client.get(url).send().await.map_err(unreachable)?;
         if !answer.status().is_success() {
             return Err(FetchError::Status(answer.status().as_u16()));
         }
-        let mut text = Vec::new();
-        while let Some(piece) = answer.chunk().await.map_err(unreachable)? {
-            if text.len() + piece.len() > ANSWER_MAX {
-                return Err(FetchError::TooLong);
-            }
-            text.extend_from_slice(&piece);
-        }
-        Ok(text)
+        outbound::read_up_to(answer, ANSWER_MAX).await.map_err(|error| match error {
+            AnswerReadError::Broken(error) => unreachable(error),
+            AnswerReadError::TooLong => FetchError::TooLong,
+        })
     }
 }

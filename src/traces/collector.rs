@@ -10,7 +10,8 @@ use opentelemetry_otlp::{
 use opentelemetry_sdk::Resource;
 use opentelemetry_sdk::trace::SpanExporter as _;
 use reqwest::header::{HeaderMap, HeaderName, HeaderValue};
-use reqwest::redirect;
+
+use crate::outbound;
 
 use super::settings::{Protocol, Settings};
 
@@ -37,11 +38,7 @@ pub(super) fn connect(settings: &Settings) -> Result<SpanExporter, CollectorErro
 }
 
 fn over_http(settings: &Settings) -> Result<SpanExporter, CollectorError> {
-    let client = reqwest::Client::builder()
-        .redirect(redirect::Policy::none())
-        .no_proxy()
-        .timeout(settings.timeout)
-        .build()?;
+    let client = outbound::client_builder().timeout(settings.timeout).build()?;
     let headers: HashMap<String, String> = settings.headers.iter().cloned().collect();
     let exporter = SpanExporter::builder()
         .with_http()

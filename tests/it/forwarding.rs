@@ -4,9 +4,8 @@ mod image_urls;
 mod prompt_caches;
 
 use std::io::{Read, Write};
-use std::net::TcpListener;
+use std::net::{TcpListener, TcpStream};
 use std::sync::{Arc, Mutex};
-use std::time::Duration;
 
 use serde_json::{Value, json};
 
@@ -149,8 +148,13 @@ async fn nothing_that_a_caller_names_is_fetched_or_opened() {
     ] {
         assert_eq!(process.get("sk-test", &path).await.status, 404, "{path}");
     }
-    tokio::time::sleep(Duration::from_millis(50)).await;
-    assert!(caught.lock().unwrap().is_empty() && heard.lock().unwrap().is_empty());
+    // What any of these had set off would have come before another question's words, and before our own call of the trap.
+    process.ask("sk-test", &question(&json!("x"))).await.chunks();
+    let mut own = TcpStream::connect(trap.trim_start_matches("http://").trim_end_matches("/v1")).unwrap();
+    own.write_all(b"GET /own HTTP/1.1\r\n\r\n").unwrap();
+    own.read_to_end(&mut Vec::new()).unwrap();
+    assert_eq!(*caught.lock().unwrap(), ["GET /own HTTP/1.1\r\n\r\n"]);
+    assert_eq!(heard.lock().unwrap().len(), 1);
 }
 
 /// IN-24, IN-25: what is a template, a command, a path or a variable elsewhere is text here, and reaches the model as it is.

@@ -1,7 +1,6 @@
 //! Local models that are loaded when they are asked for and let go when nobody uses them, in a server as it runs.
 
 use std::path::Path;
-use std::time::Duration;
 
 use serde_json::{Value, json};
 use stint_engine::{EngineSize, Settings};
@@ -165,11 +164,13 @@ async fn a_model_whose_file_is_away_is_refused_until_it_is_back() {
 
 #[tokio::test]
 async fn a_reload_changes_for_how_long_a_model_stays_and_loads_nothing_anew() {
-    let with = |more: &str| format!("[engine]\nembedded = false\n{}", backend("one", file(), more));
+    let short = "load_on_startup = false\nkeep_alive = \"100ms\"";
+    let two = backend("two", file(), short);
+    let with = |more: &str| format!("[engine]\nembedded = false\n{}{two}", backend("one", file(), more));
     let folder = Folder::new(&with("load_on_startup = false\nkeep_alive = \"1h\""));
     let process = folder.serve();
     ask(&process, "one").await.good();
-    folder.write(&with("load_on_startup = false\nkeep_alive = \"100ms\""));
+    folder.write(&with(short));
     process.signal("HUP");
     until(&process, "stint_engine_unloads_total{model=\"one\",reason=\"idle\"}", 1.0).await;
     assert_eq!(
@@ -180,7 +181,9 @@ async fn a_reload_changes_for_how_long_a_model_stays_and_loads_nothing_anew() {
     process.signal("HUP");
     until(&process, "stint_engine_loads_total{model=\"one\",result=\"ok\"}", 2.0).await;
     ask(&process, "one").await.good();
-    tokio::time::sleep(Duration::from_millis(300)).await;
+    // The other was used later, and is let go where this one would have been.
+    ask(&process, "two").await.good();
+    until(&process, "stint_engine_unloads_total{model=\"two\",reason=\"idle\"}", 1.0).await;
     assert_eq!(loaded(&process, &["one"]).await, [None], "it stays now");
     until(&process, "stint_engine_loaded{model=\"one\"}", 1.0).await;
 }

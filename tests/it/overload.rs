@@ -271,21 +271,28 @@ async fn stopped(mut process: Process) -> (bool, Duration) {
 /// OV-14: a second SIGTERM does not wait for what runs. It is cut off and settled, and the books are right.
 #[tokio::test]
 async fn a_second_signal_stops_at_once_and_the_books_are_right() {
-    let scripts = vec![chunked().chunk(&event(&says("4"))).then(Step::Hold), nothing().then(Step::Hold)];
-    let upstream = Faultup::start(scripts).await;
+    let gate = Gate::shut();
+    let begun = || chunked().chunk(&event(&says("4")));
+    let finishes = begun().wait(&gate).chunk(&good(&["2"], 7, 2)).send("0\r\n\r\n");
+    let upstream = Faultup::start(vec![finishes, begun().then(Step::Hold), nothing().then(Step::Hold)]).await;
     let folder = binary(&upstream, "drain = '60s'").await;
     let process = folder.serve();
-    let asks =
-        [question(true), question(false)].map(|body| tokio::spawn(process.request("", &body, &[]).send()));
-    upstream.until(|log| log.len() == 2).await;
+    let ask = |stream| tokio::spawn(process.request("", &question(stream), &[]).send());
+    let first = ask(true);
+    upstream.until(|log| log.len() == 1).await;
+    let asks = [true, false].map(ask);
+    upstream.until(|log| log.len() == 3).await;
     process.signal("TERM");
-    tokio::time::sleep(Duration::from_millis(300)).await;
-    assert!(upstream.log().iter().all(|exchange| exchange.left.is_none()), "they may finish");
+    process.logged("answers that run may finish").await;
+    gate.open();
+    let text = first.await.unwrap().unwrap().text().await.unwrap();
+    assert!(text.contains(DONE), "it may finish, and does: {text}");
+    assert!(upstream.log()[1..].iter().all(|exchange| exchange.left.is_none()), "the others may too");
     let signalled = QuietInstant::now();
     process.signal("TERM");
     let (well, time) = stopped(process).await;
     assert!(well && time < Duration::from_secs(5), "{well} after {time:?}");
-    for exchange in 0..2 {
+    for exchange in [1, 2] {
         upstream.sees_the_client_leave(exchange, &signalled).await;
     }
     for ask in asks {

@@ -51,25 +51,49 @@ fn add_message(text: &mut PromptText, message: &Message) {
 
 /// Adds a text: its unspaced part by itself, the rest as a program or as prose.
 fn add(text: &mut PromptText, said: &str) {
-    let (mut read, mut unspaced, mut letters, mut signs) = (0.0, 0.0, 0.0, 0.0);
-    for letter in parts(said).into_iter().flat_map(str::chars) {
-        let bytes = count(letter.len_utf8());
-        read += bytes;
-        if is_unspaced(letter) {
-            unspaced += bytes;
-        } else {
-            letters += 1.0;
-            signs += if is_sign(letter) { 1.0 } else { 0.0 };
-        }
-    }
-    if read <= 0.0 {
+    let mut counts = WritingCounts::default();
+    parts(said).into_iter().for_each(|part| counts.add(part));
+    if counts.read == 0 {
         return;
     }
     let whole = count(said.len());
-    let share = unspaced / read;
-    let spaced = if signs > SIGNS_MIN * letters { WritingKind::Program } else { WritingKind::Prose };
+    let share = count(counts.unspaced) / count(counts.read);
+    let is_program = count(counts.signs) > SIGNS_MIN * count(counts.letters);
+    let spaced = if is_program { WritingKind::Program } else { WritingKind::Prose };
     text.bytes[WritingKind::Unspaced.index()] += whole * share;
     text.bytes[spaced.index()] += whole * (1.0 - share);
+}
+
+/// What was counted in the parts of a text.
+#[derive(Debug, Default)]
+struct WritingCounts {
+    /// Bytes of all.
+    read: usize,
+    /// Bytes of scripts without blanks between words.
+    unspaced: usize,
+    /// Characters of others.
+    letters: usize,
+    /// Those of them that are common in programs.
+    signs: usize,
+}
+
+impl WritingCounts {
+    /// Nearly all texts are ASCII, in which there is only to be told what is a sign.
+    fn add(&mut self, part: &str) {
+        self.read += part.len();
+        self.signs += part.bytes().map(|byte| usize::from(SIGNS[usize::from(byte)])).sum::<usize>();
+        if part.is_ascii() {
+            self.letters += part.len();
+            return;
+        }
+        for letter in part.chars() {
+            if is_unspaced(letter) {
+                self.unspaced += letter.len_utf8();
+            } else {
+                self.letters += 1;
+            }
+        }
+    }
 }
 
 /// A short text whole; of a long one its beginning, its middle and its end.
@@ -90,9 +114,15 @@ fn count(bytes: usize) -> f64 {
     bytes as f64
 }
 
-fn is_sign(letter: char) -> bool {
-    matches!(letter, '{' | '}' | '(' | ')' | '[' | ']' | '<' | '>' | '=' | ';' | '_' | '\\' | '/' | '"' | '|')
-}
+/// By byte, 1 for the signs of programs.
+static SIGNS: [u8; 256] = {
+    let (signs, mut table, mut at) = (b"{}()[]<>=;_\\/\"|", [0; 256], 0);
+    while at < signs.len() {
+        table[signs[at] as usize] = 1;
+        at += 1;
+    }
+    table
+};
 
 /// Thai, Lao, Burmese and Khmer, and from the CJK radicals to the compatibility ideographs and full-width forms, Korean aside.
 fn is_unspaced(letter: char) -> bool {
@@ -131,6 +161,18 @@ mod tests {
     fn a_long_text_is_judged_by_parts_of_it() {
         check(&"人工智能正在改变世界".repeat(10_000), WritingKind::Unspaced);
         check(&"The quick brown fox jumps over the lazy dog. ".repeat(10_000), WritingKind::Prose);
+    }
+
+    #[test]
+    fn signs_letters_and_bytes_are_counted_in_any_script() {
+        let counted = |text: &str| {
+            let mut counts = WritingCounts::default();
+            counts.add(text);
+            [counts.read, counts.unspaced, counts.letters, counts.signs]
+        };
+        assert_eq!(counted("f(x) = {[<a>]}; b_c \\ / \" |"), [27, 0, 27, 15]);
+        assert_eq!(counted("Grüße 人工(智)"), [19, 9, 8, 2]);
+        assert_eq!(counted(""), [0; 4]);
     }
 
     #[test]

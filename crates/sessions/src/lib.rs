@@ -3,3 +3,5 @@
 pub mod agent;
 pub mod history;
 pub mod idempotency;
+
+mod store_writer;

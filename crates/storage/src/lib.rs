@@ -3,6 +3,7 @@
 //! [`Database`] opens one and gives out its stores. The stores write their statements once for both databases, over the small
 //! layer in `sql`. What only one of them does is in `sqlite` and `postgres`.
 
+mod account_table;
 mod archive;
 mod audit;
 mod conversations;

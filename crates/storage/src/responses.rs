@@ -9,14 +9,13 @@ use stint_sessions::agent::stored::{ResponseChain, ResponseStore, ResponsesError
 use stint_types::tenant::KeyId;
 use stint_types::units::{AccountId, RequestId, Timestamp};
 
-use super::sql::{SqlConnection, SqlDatabase, SqlRow, Statement, sql, to_column};
+use super::account_table::AccountTable;
+use super::sql::{SqlDatabase, SqlRow, Statement, sql};
 
 /// A response that is there already stays as it is.
 const INSERT: &str = "\
     INSERT INTO responses (account, id, stored_at, previous, episode, input, output, told, bytes, key_id) \
     VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10) ON CONFLICT (account, id) DO NOTHING";
-
-const ACCOUNT_BYTES: &str = "SELECT bytes FROM response_bytes WHERE account = $1";
 
 /// Of the table `r`.
 const COLUMNS: &str =
@@ -30,7 +29,7 @@ const CHAIN: &str = "\
         FROM chain JOIN responses link ON link.account = $1 AND link.id = chain.previous \
         WHERE link.stored_at >= $3 AND chain.total <= $4)";
 
-const DELETE: &str = "DELETE FROM responses WHERE account = $1 AND id = $2";
+const RESPONSES: AccountTable = AccountTable { name: "responses", age: "stored_at", sums: "response_bytes" };
 
 /// Responses in a database.
 #[derive(Debug)]
@@ -47,7 +46,9 @@ impl SqlResponseStore {
         let mut writer = self.database.writer().await?;
         let mut transaction = writer.begin().await?;
         transaction.execute(insertion(response)).await?;
-        make_room(response, account_max, &mut *transaction).await?;
+        RESPONSES
+            .make_room(&response.account, response.id.as_bytes(), account_max, &mut *transaction)
+            .await?;
         transaction.commit().await
     }
 
@@ -96,8 +97,8 @@ impl SqlResponseStore {
 
     async fn delete_some(&self, account: &AccountId, key: Option<KeyId>) -> Result<u64, sqlx::Error> {
         let mut writer = self.database.writer().await?;
-        let statement = delete_some_of("responses", account, key, writer.dialect().for_update());
-        writer.execute(statement).await
+        let dialect = writer.dialect();
+        writer.execute(RESPONSES.delete_some_of(account, key, dialect)).await
     }
 
     fn answer<'a, T: 'a>(
@@ -141,7 +142,7 @@ impl ResponseStore for SqlResponseStore {
         account: &'a AccountId,
         id: RequestId,
     ) -> BoxFuture<'a, Result<bool, ResponsesError>> {
-        let delete = Statement::new(DELETE).bind(account).bind(id);
+        let delete = RESPONSES.delete(account, id.as_bytes());
         self.answer(async move { Ok(self.database.writer().await?.execute(delete).await? > 0) })
     }
 
@@ -156,64 +157,6 @@ impl ResponseStore for SqlResponseStore {
     fn purge(&self, before: Timestamp, most: u32) -> BoxFuture<'_, Result<u64, ResponsesError>> {
         self.answer(self.delete_before(before, most))
     }
-}
-
-/// Deletes some rows of a table that has accounts, ids and keys: those of that account, of that key or of any. What another
-/// transaction holds is waited for.
-pub(super) fn delete_some_of(
-    table: &'static str,
-    account: &AccountId,
-    key: Option<KeyId>,
-    for_update: &'static str,
-) -> Statement {
-    let of_key = if key.is_some() { " AND key_id = $2" } else { "" };
-    let sql = sql(
-        "DELETE FROM {} WHERE (account, id) IN (SELECT account, id FROM {} WHERE account = $1{} \
-            ORDER BY id LIMIT 64{})",
-        &[&table, &table, &of_key, &for_update],
-    );
-    let statement = Statement::new(sql).bind(account);
-    if key.is_some() { statement.bind(key) } else { statement }
-}
-
-/// Deletes the oldest responses of the new one's account until the account keeps to its limit.
-async fn make_room(
-    new: &StoredResponse,
-    account_max: u64,
-    connection: &mut dyn SqlConnection,
-) -> Result<(), sqlx::Error> {
-    let most = to_column(account_max);
-    loop {
-        let find = Statement::new(ACCOUNT_BYTES).bind(&new.account);
-        let bytes: i64 = connection.fetch_one(find).await?.get("bytes")?;
-        if bytes <= most || !delete_oldest(new, bytes - most, connection).await? {
-            return Ok(());
-        }
-    }
-}
-
-/// Deletes old responses of the account until so many bytes are free, some of them at a time; false if there are none.
-async fn delete_oldest(
-    new: &StoredResponse,
-    bytes: i64,
-    connection: &mut dyn SqlConnection,
-) -> Result<bool, sqlx::Error> {
-    // Responses that another transaction deletes at this moment are left to it.
-    let sql = sql(
-        "SELECT id, bytes FROM responses WHERE account = $1 AND id <> $2 ORDER BY stored_at, id LIMIT 64{}",
-        &[&connection.dialect().for_update_skip_locked()],
-    );
-    let rows = connection.fetch_all(Statement::new(sql).bind(&new.account).bind(new.id)).await?;
-    let mut free = 0;
-    for row in &rows {
-        if free >= bytes {
-            break;
-        }
-        free += row.get::<i64>("bytes")?;
-        let delete = Statement::new(DELETE).bind(&new.account).bind(row.request("id")?);
-        connection.execute(delete).await?;
-    }
-    Ok(!rows.is_empty())
 }
 
 fn insertion(response: &StoredResponse) -> Statement {

@@ -470,7 +470,7 @@ async fn a_panic_while_it_is_put_in_force_is_told_and_the_next_is_taken() {
     let taken = move |_: &Settings| {
         assert!(!panics.swap(false, std::sync::atomic::Ordering::Relaxed), "as the test wants");
     };
-    let site = Site::telling(&remote(&model("m", 1), ""), Box::new(taken)).await;
+    let site = Box::pin(Site::telling(&remote(&model("m", 1), ""), Box::new(taken))).await;
     let other = remote(&model("m", 2), "");
     let ReloadOutcome::Refused(told) = site.reload(&other).await else { panic!("it panicked") };
     assert!(told[0].contains("ended in a panic"), "{told:?}");

@@ -92,9 +92,11 @@ pub(super) fn gather_inputs_with(
     let mut demand = prior.clone();
     state.parts.learning.adjust(&mut demand);
     let trials = rules.route.trials.filter(|_| !is_step && may_try(&asked));
+    let takers = takers(state, tenant, &needs);
     PlanInputs {
         original: asked,
         request,
+        needs,
         rules,
         no_vote,
         prior,
@@ -107,7 +109,7 @@ pub(super) fn gather_inputs_with(
         sticky,
         may_try: trials.is_some(),
         trials: trials.and_then(|bounds| state.trials.share(bounds)),
-        takers: takers(state, tenant, &needs),
+        takers,
         flow: FlowId::of(&tenant.account),
     }
 }

@@ -3,12 +3,14 @@
 use std::sync::Arc;
 
 use crate::gateway::feedback::QuestionFingerprint;
-use crate::gateway::request::{DecisionContext, ObservedPlan, needs};
+use crate::gateway::request::{DecisionContext, ObservedPlan};
 use crate::gateway::state::TrialUse;
 use stint_backend::fleet::FlowId;
 use stint_decide::plan;
 use stint_ledger::LimitStatus;
-use stint_types::catalog::{Allowance, Demand, Market, MemberAction, Model, Offer, Plan, Route, Stakes};
+use stint_types::catalog::{
+    Allowance, Demand, Market, MemberAction, Model, Needs, Offer, Plan, Route, Stakes,
+};
 use stint_types::chat::Request;
 use stint_types::units::{AccountId, Chance, Timestamp, Tokens};
 
@@ -20,6 +22,8 @@ pub(crate) struct PlanInputs {
     pub(crate) original: Arc<Request>,
     /// As it is sent to a model.
     pub(crate) request: Arc<Request>,
+    /// What it needs of a model.
+    pub(crate) needs: Needs,
     /// The routing rules by which it is decided.
     pub(crate) rules: RoutingRules,
     /// Why there is no vote, although the route has one.
@@ -157,7 +161,7 @@ impl PlanInputs {
             market,
             allowance,
             budget: &self.request.budget,
-            needs: &needs::of(&self.request),
+            needs: &self.needs,
             choices: self.request.choices,
             streams: self.request.streams,
             sticky: self.sticky.as_ref().map(|stuck| plan::StickyModel {
@@ -190,20 +194,18 @@ impl PlanInputs {
 
     /// True if a model could be asked now.
     fn is_able(&self, model: &Model) -> bool {
-        let needs = needs::of(&self.request);
-        model.services.contains(&needs.service)
-            && needs.capabilities.iter().all(|need| model.has_capability(*need))
-            && model.first_refused_member(&needs).is_none()
+        model.services.contains(&self.needs.service)
+            && self.needs.capabilities.iter().all(|need| model.has_capability(*need))
+            && model.first_refused_member(&self.needs).is_none()
             && self.market.conditions(&model.name).healthy
     }
 
     /// The members of the request that a model's backend is not sent, where there are some.
     pub(crate) fn left_out(&self, model: &str) -> Vec<Arc<str>> {
-        let needs = needs::of(&self.request);
         let model = self.models.iter().find(|known| *known.name == *model);
         let is_left =
             |name: &Arc<str>| model.is_some_and(|model| model.members.action_for(name) == MemberAction::Drop);
-        needs.members.into_iter().filter(is_left).collect()
+        self.needs.members.iter().filter(|name| is_left(name)).cloned().collect()
     }
 
     /// What the decision rests on, for the end of its request.

@@ -1,8 +1,8 @@
 //! Detects callers that ask the same question again: one that does so soon was perhaps not pleased with the answer. Only a
 //! hash of the question is remembered, with a secret of this process, and not for long.
 
-use std::collections::VecDeque;
-use std::collections::hash_map::RandomState;
+use std::collections::hash_map::{Entry, RandomState};
+use std::collections::{HashMap, VecDeque};
 use std::hash::{BuildHasher, Hash, Hasher};
 use std::sync::{Arc, LazyLock, Mutex, PoisonError};
 use std::time::Duration;
@@ -65,7 +65,15 @@ fn hash_ends(message: &Message, length: usize, hasher: &mut impl Hasher) {
 #[derive(Debug)]
 pub(super) struct RepeatDetector {
     within: Duration,
-    answered: Mutex<VecDeque<AnsweredQuestion>>,
+    answered: Mutex<AnsweredQuestions>,
+}
+
+/// The latest, the last one at the end.
+#[derive(Debug, Default)]
+struct AnsweredQuestions {
+    in_order: VecDeque<AnsweredQuestion>,
+    /// How many there are of a hash: most questions are new, and need not be looked for.
+    counts: HashMap<u64, u32>,
 }
 
 #[derive(Debug)]
@@ -93,23 +101,50 @@ impl RepeatDetector {
             return None;
         }
         let mut answered = self.answered.lock().unwrap_or_else(PoisonError::into_inner);
-        let oldest = asked.at.before(self.within);
-        let is_before =
-            |known: &AnsweredQuestion| known.hash == asked.hash && (oldest..=asked.at).contains(&known.at);
-        let place = answered.iter().rposition(is_before);
-        let known = place.and_then(|place| answered.remove(place));
+        let known = answered.take_latest(asked, asked.at.before(self.within));
         let is_repeated = known.is_some();
-        let before = known.filter(|known| !known.is_repeated).map(|known| known.record);
-        if answered.len() == QUESTIONS_MAX {
-            answered.pop_front();
-        }
-        answered.push_back(AnsweredQuestion {
+        answered.push(AnsweredQuestion {
             hash: asked.hash,
             at: story.outcome.at,
             record: story.clone(),
             is_repeated,
         });
-        before
+        known.filter(|known| !known.is_repeated).map(|known| known.record)
+    }
+}
+
+impl AnsweredQuestions {
+    /// Takes out the latest of the same question that was answered since `oldest` and before it was asked.
+    fn take_latest(&mut self, asked: QuestionFingerprint, oldest: Timestamp) -> Option<AnsweredQuestion> {
+        if !self.counts.contains_key(&asked.hash) {
+            return None;
+        }
+        let is_before =
+            |known: &AnsweredQuestion| known.hash == asked.hash && (oldest..=asked.at).contains(&known.at);
+        let place = self.in_order.iter().rposition(is_before)?;
+        let known = self.in_order.remove(place)?;
+        self.uncount(known.hash);
+        Some(known)
+    }
+
+    /// Adds one, and forgets the first of too many.
+    fn push(&mut self, question: AnsweredQuestion) {
+        if self.in_order.len() == QUESTIONS_MAX
+            && let Some(first) = self.in_order.pop_front()
+        {
+            self.uncount(first.hash);
+        }
+        *self.counts.entry(question.hash).or_default() += 1;
+        self.in_order.push_back(question);
+    }
+
+    fn uncount(&mut self, hash: u64) {
+        if let Entry::Occupied(mut count) = self.counts.entry(hash) {
+            *count.get_mut() -= 1;
+            if *count.get() == 0 {
+                count.remove();
+            }
+        }
     }
 }
 
@@ -161,6 +196,17 @@ mod tests {
         assert!(!again(&recall, "a", "why?", 1_300), "who asks so often tries something out");
         assert!(!again(&recall, "b", "why?", 1_105), "its answer was not there yet");
         assert!(!again(&recall, "a", "why?", 9_000), "long ago");
+    }
+
+    #[test]
+    fn of_too_many_questions_the_first_are_forgotten() {
+        let recall = RepeatDetector::new(Duration::from_secs(1_000));
+        (0..2 * QUESTIONS_MAX).for_each(|at| assert!(!again(&recall, "a", &at.to_string(), 0)));
+        assert!(!again(&recall, "a", "7", 100), "forgotten");
+        assert!(again(&recall, "a", "4000", 100));
+        let answered = recall.answered.lock().unwrap();
+        let counted: u32 = answered.counts.values().sum();
+        assert_eq!((answered.in_order.len(), counted as usize), (QUESTIONS_MAX, QUESTIONS_MAX));
     }
 
     #[test]

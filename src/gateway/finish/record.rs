@@ -39,7 +39,7 @@ fn decision(context: &RequestContext, decided: &DecisionContext) -> Decision {
         id: context.id,
         at: decided.at,
         route: context.route.clone(),
-        policy: format!("{}/{}", decided.policy, plan::POLICY).into(),
+        policy: [&*decided.policy, "/", plan::POLICY].concat().into(),
         class: decided.prior.class,
         difficulty: decided.prior.difficulty,
         confidence: decided.prior.confidence,

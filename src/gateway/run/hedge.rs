@@ -84,106 +84,134 @@ pub(super) async fn attempt(
 ) -> (AttemptResult, Permit) {
     let offer = attempts.offer;
     let after = running.context.fleet(offer).ok().and_then(|fleet| fleet.hedge_after());
-    match after.filter(|_| !votes(offer)) {
-        Some(after) => run_hedged(running, permit, after, attempts, attempt, reservation).await,
-        None => (run_offer(running, &permit, offer, attempt, reservation).await, permit),
-    }
+    let Some(after) = after.filter(|_| !votes(offer)) else {
+        return (run_offer(running, &permit, offer, attempt, reservation).await, permit);
+    };
+    let OfferAttempt { progress, growth } = attempt;
+    HedgedAttempt { running, attempts, growth, reservation }.run(permit, after, progress).await
 }
 
-/// Makes one attempt, and a second in parallel if the first is silent for so long.
-async fn run_hedged(
-    running: RunningRequest<'_>,
-    permit: Permit,
-    after: Duration,
-    attempts: &mut Attempts<'_>,
-    attempt: &mut OfferAttempt,
-    reservation: &mut RequestReservation,
-) -> (AttemptResult, Permit) {
-    let offer = attempts.offer;
-    let growth = &mut attempt.growth;
-    let mut first = BufferedAttempt::new(running.context, &permit, offer, &mut attempt.progress);
-    let due = match timeout(after, next_event(running, &mut first, offer, growth, reservation)).await {
-        Ok(news) => HedgeStart::FirstResponded(Some(news)),
-        Err(_) if first.has_written() => HedgeStart::FirstResponded(None),
-        Err(_) => start_hedge(running, &mut first, attempts, reservation).await,
-    };
-    let other = match due {
-        HedgeStart::Acquired(other) => other,
-        HedgeStart::Refused => {
-            return (forward(running, first, None, offer, growth, reservation).await, permit);
-        }
-        HedgeStart::FirstResponded(news) => {
-            return (forward(running, first, news, offer, growth, reservation).await, permit);
-        }
-    };
-    attempts.start(&other);
-    let mut made = OfferAttempt::new(running.context, offer);
-    let mut second = BufferedAttempt::new(running.context, &other, offer, &mut made.progress);
-    let one = RacingAttempt { runner: &mut first, growth: &mut *growth, permit: &permit };
-    let beside = RacingAttempt { runner: &mut second, growth: &mut made.growth, permit: &other };
-    match race(running, one, beside, offer, reservation).await {
-        HedgeWinner::First(news) => {
-            drop((second, other));
-            record_cancelled(running.context, offer, &made.progress, reservation);
-            attempts.set_target(&permit);
-            notify_dispatch(running.context, &permit, attempts.offer);
-            count_hedge(running.context, offer, LOST);
-            (forward(running, first, news, offer, growth, reservation).await, permit)
-        }
-        HedgeWinner::Second(news) => {
-            drop((first, permit));
-            record_cancelled(running.context, offer, &attempt.progress, reservation);
-            let result = forward(running, second, news, offer, &mut made.growth, reservation).await;
-            let lost = matches!(result, AttemptResult::Failed(_));
-            count_hedge(running.context, offer, if lost { LOST } else { WON });
-            attempt.progress = made.progress;
-            (result, other)
-        }
-    }
+/// An attempt that may get a second one beside it, with what grows and pays while it runs.
+struct HedgedAttempt<'a, 'p> {
+    running: RunningRequest<'a>,
+    attempts: &'a mut Attempts<'p>,
+    growth: &'a mut Option<ReservationGrowth>,
+    reservation: &'a mut RequestReservation,
 }
 
-/// What comes of an attempt next; its caller's leaving is its end.
-async fn next_event(
-    running: RunningRequest<'_>,
-    runner: &mut BufferedAttempt<'_>,
-    offer: &Offer,
-    growth: &mut Option<ReservationGrowth>,
-    reservation: &mut RequestReservation,
-) -> AttemptEvent {
-    let meters = runner.meters.clone();
-    tokio::select! {
-        biased;
-        () = running.updates.closed() => AttemptEvent::Ended(AttemptResult::HungUp),
-        news = runner.next_event() => news,
-        never = meter_and_grow(running.context, offer, &meters, growth.as_mut(), reservation) => match never {},
+impl HedgedAttempt<'_, '_> {
+    /// Makes one attempt, and a second in parallel if the first is silent for so long.
+    async fn run(
+        mut self,
+        permit: Permit,
+        after: Duration,
+        progress: &mut Vec<ChoiceProgress>,
+    ) -> (AttemptResult, Permit) {
+        let (context, offer) = (self.running.context, self.attempts.offer);
+        let mut first = BufferedAttempt::new(context, &permit, offer, progress);
+        let due = match timeout(after, self.next_event(&mut first)).await {
+            Ok(news) => HedgeStart::FirstResponded(Some(news)),
+            Err(_) if first.has_written() => HedgeStart::FirstResponded(None),
+            Err(_) => self.start_hedge(&mut first).await,
+        };
+        let other = match due {
+            HedgeStart::Acquired(other) => other,
+            HedgeStart::Refused => return (self.forward(first, None).await, permit),
+            HedgeStart::FirstResponded(news) => return (self.forward(first, news).await, permit),
+        };
+        self.attempts.start(&other);
+        let mut made = OfferAttempt::new(context, offer);
+        let mut second = BufferedAttempt::new(context, &other, offer, &mut made.progress);
+        let both = (
+            RacingAttempt { runner: &mut first, growth: &mut *self.growth, permit: &permit },
+            RacingAttempt { runner: &mut second, growth: &mut made.growth, permit: &other },
+        );
+        match race(self.running, both, offer, self.reservation).await {
+            HedgeWinner::First(news) => {
+                drop((second, other));
+                record_cancelled(context, offer, &made.progress, self.reservation);
+                self.attempts.set_target(&permit);
+                notify_dispatch(context, &permit, offer);
+                count_hedge(context, offer, LOST);
+                (self.forward(first, news).await, permit)
+            }
+            HedgeWinner::Second(news) => {
+                drop((first, permit));
+                record_cancelled(context, offer, progress, self.reservation);
+                let beside = HedgedAttempt { growth: &mut made.growth, ..self };
+                let result = beside.forward(second, news).await;
+                let lost = matches!(result, AttemptResult::Failed(_));
+                count_hedge(context, offer, if lost { LOST } else { WON });
+                *progress = made.progress;
+                (result, other)
+            }
+        }
     }
-}
 
-/// A permit for a second attempt. Its worst case is reserved in addition to the first's, which keeps running.
-async fn start_hedge(
-    running: RunningRequest<'_>,
-    first: &mut BufferedAttempt<'_>,
-    attempts: &Attempts<'_>,
-    reservation: &mut RequestReservation,
-) -> HedgeStart {
-    let offer = attempts.offer;
-    let Some(permit) = hedge_permit(running.context, attempts) else {
-        count_hedge(running.context, offer, REFUSED);
-        return HedgeStart::Refused;
-    };
-    let covered = tokio::select! {
-        biased;
-        () = running.updates.closed() => return HedgeStart::FirstResponded(Some(AttemptEvent::Ended(AttemptResult::HungUp))),
-        news = first.next_event() => return HedgeStart::FirstResponded(Some(news)),
-        covered = reservation.extend_for_hedge(offer) => covered,
-    };
-    if !covered {
-        count_hedge(running.context, offer, REFUSED);
-        return HedgeStart::Refused;
+    /// What comes of an attempt next; its caller's leaving is its end.
+    async fn next_event(&mut self, runner: &mut BufferedAttempt<'_>) -> AttemptEvent {
+        let RunningRequest { context, updates } = self.running;
+        let (offer, meters) = (self.attempts.offer, runner.meters.clone());
+        tokio::select! {
+            biased;
+            () = updates.closed() => AttemptEvent::Ended(AttemptResult::HungUp),
+            news = runner.next_event() => news,
+            never = meter_and_grow(context, offer, &meters, self.growth.as_mut(), self.reservation) => match never {},
+        }
     }
-    let (model, target) = (&*offer.model, &**permit.target());
-    tracing::info!(request = %running.context.id, model, target, "asked beside one that is silent");
-    HedgeStart::Acquired(permit)
+
+    /// A permit for a second attempt. Its worst case is reserved in addition to the first's, which keeps running.
+    async fn start_hedge(&mut self, first: &mut BufferedAttempt<'_>) -> HedgeStart {
+        let RunningRequest { context, updates } = self.running;
+        let offer = self.attempts.offer;
+        let Some(permit) = hedge_permit(context, self.attempts) else {
+            count_hedge(context, offer, REFUSED);
+            return HedgeStart::Refused;
+        };
+        let covered = tokio::select! {
+            biased;
+            () = updates.closed() => return HedgeStart::FirstResponded(Some(AttemptEvent::Ended(AttemptResult::HungUp))),
+            news = first.next_event() => return HedgeStart::FirstResponded(Some(news)),
+            covered = self.reservation.extend_for_hedge(offer) => covered,
+        };
+        if !covered {
+            count_hedge(context, offer, REFUSED);
+            return HedgeStart::Refused;
+        }
+        let (model, target) = (&*offer.model, &**permit.target());
+        tracing::info!(request = %context.id, model, target, "asked beside one that is silent");
+        HedgeStart::Acquired(permit)
+    }
+
+    /// Forwards everything that an attempt writes, until it ends or its caller is gone.
+    async fn forward(self, mut runner: BufferedAttempt<'_>, mut news: Option<AttemptEvent>) -> AttemptResult {
+        let RunningRequest { context, updates } = self.running;
+        let (offer, meters) = (self.attempts.offer, runner.meters.clone());
+        let shown = async {
+            loop {
+                let next = match news.take() {
+                    Some(news) => news,
+                    None => runner.next_event().await,
+                };
+                match next {
+                    AttemptEvent::Ended(result) => return result,
+                    // A caller who takes nothing until the deadline has left.
+                    AttemptEvent::Update(report) => {
+                        match timeout_at(context.deadline, updates.send(report)).await {
+                            Ok(Ok(())) => {}
+                            _ => return AttemptResult::HungUp,
+                        }
+                    }
+                }
+            }
+        };
+        tokio::select! {
+            biased;
+            () = updates.closed() => AttemptResult::HungUp,
+            result = shown => result,
+            never = meter_and_grow(context, offer, &meters, self.growth.as_mut(), self.reservation) => match never {},
+        }
+    }
 }
 
 fn hedge_permit(context: &RequestContext, attempts: &Attempts<'_>) -> Option<Permit> {
@@ -195,8 +223,7 @@ fn hedge_permit(context: &RequestContext, attempts: &Attempts<'_>) -> Option<Per
 /// Waits until one of two attempts writes something, seen or not, or ends. One that fails leaves the answer to the other.
 async fn race(
     running: RunningRequest<'_>,
-    mut first: RacingAttempt<'_, '_>,
-    mut second: RacingAttempt<'_, '_>,
+    (mut first, mut second): (RacingAttempt<'_, '_>, RacingAttempt<'_, '_>),
     offer: &Offer,
     reservation: &mut RequestReservation,
 ) -> HedgeWinner {
@@ -216,42 +243,6 @@ async fn race(
         }
         news if is_second => HedgeWinner::Second(news),
         news => HedgeWinner::First(news),
-    }
-}
-
-/// Forwards everything that an attempt writes, until it ends or its caller is gone.
-async fn forward(
-    running: RunningRequest<'_>,
-    mut runner: BufferedAttempt<'_>,
-    mut news: Option<AttemptEvent>,
-    offer: &Offer,
-    growth: &mut Option<ReservationGrowth>,
-    reservation: &mut RequestReservation,
-) -> AttemptResult {
-    let meters = runner.meters.clone();
-    let shown = async {
-        loop {
-            let next = match news.take() {
-                Some(news) => news,
-                None => runner.next_event().await,
-            };
-            match next {
-                AttemptEvent::Ended(result) => return result,
-                // A caller who takes nothing until the deadline has left.
-                AttemptEvent::Update(report) => {
-                    match timeout_at(running.context.deadline, running.updates.send(report)).await {
-                        Ok(Ok(())) => {}
-                        _ => return AttemptResult::HungUp,
-                    }
-                }
-            }
-        }
-    };
-    tokio::select! {
-        biased;
-        () = running.updates.closed() => AttemptResult::HungUp,
-        result = shown => result,
-        never = meter_and_grow(running.context, offer, &meters, growth.as_mut(), reservation) => match never {},
     }
 }
 

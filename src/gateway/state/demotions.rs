@@ -7,6 +7,7 @@
 //! changes.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use dashmap::DashMap;
 
@@ -18,41 +19,52 @@ const THINKING_HEADROOM: Tokens = Tokens(2048);
 
 /// The corrected models, by name.
 #[derive(Debug, Default)]
-pub(crate) struct Demotions(DashMap<Arc<str>, Arc<Model>>);
+pub(crate) struct Demotions {
+    models: DashMap<Arc<str>, Arc<Model>>,
+    /// True once there is one, which stays. Every request asks, and to ask the map goes through all of its locks.
+    any: AtomicBool,
+}
 
 impl Demotions {
     /// The model as it may be offered now.
     pub(crate) fn apply(&self, model: &Arc<Model>) -> Arc<Model> {
-        if self.0.is_empty() {
+        if !self.any.load(Ordering::Acquire) {
             return model.clone();
         }
-        self.0.get(&model.name).map_or_else(|| model.clone(), |demoted| demoted.clone())
+        self.models.get(&model.name).map_or_else(|| model.clone(), |demoted| demoted.clone())
     }
 
     /// What was found out about models that are the same in both catalogues.
     pub(crate) fn carry_over(&self, before: &Catalog, after: &Catalog) -> Demotions {
         let is_same = |name: &str| before.models.get(name) == after.models.get(name);
-        let same = self.0.iter().filter(|entry| is_same(entry.key()));
-        Demotions(same.map(|entry| (entry.key().clone(), entry.value().clone())).collect())
+        let same = self.models.iter().filter(|entry| is_same(entry.key()));
+        let models: DashMap<_, _> = same.map(|entry| (entry.key().clone(), entry.value().clone())).collect();
+        Demotions { any: AtomicBool::new(!models.is_empty()), models }
+    }
+
+    /// Corrects a model; true if it was not corrected before.
+    fn insert(&self, name: &Arc<str>, corrected: Model) -> bool {
+        let is_new = self.models.insert(name.clone(), Arc::new(corrected)).is_none();
+        self.any.store(true, Ordering::Release);
+        is_new
     }
 
     /// The native budget of a model did not hold. The class that holds it from now on, where this is news and there
     /// is another.
     pub(crate) fn demote(&self, model: &Model) -> Option<EnforcementClass> {
-        if self.0.contains_key(&model.name) {
+        if self.models.contains_key(&model.name) {
             return None;
         }
         let classes: Vec<EnforcementClass> =
             model.classes.iter().copied().filter(|class| *class != EnforcementClass::Native).collect();
         let next = *classes.first()?;
-        let demoted = Arc::new(Model { classes, ..model.clone() });
-        self.0.insert(model.name.clone(), demoted).is_none().then_some(next)
+        self.insert(&model.name, Model { classes, ..model.clone() }).then_some(next)
     }
 
     /// The chat template of a model knows of no thoughts: it is offered as one that has none from now on. True if this is
     /// news.
     pub(crate) fn mark_non_thinking(&self, model: &Model) -> bool {
-        if model.thinking_max == Tokens::ZERO || self.0.contains_key(&model.name) {
+        if model.thinking_max == Tokens::ZERO || self.models.contains_key(&model.name) {
             return false;
         }
         let mut classes = model.classes.clone();
@@ -62,12 +74,12 @@ impl Demotions {
         let hand_off =
             HandOff { text: String::new(), overhead: Tokens::ZERO, overhead_without_thought: Tokens::ZERO };
         let plain = Model { thinking_max: Tokens::ZERO, classes, hand_off, ..model.clone() };
-        self.0.insert(model.name.clone(), Arc::new(plain)).is_none()
+        self.insert(&model.name, plain)
     }
 
     /// A model that was not known to think thinks: if this is new, so much is reserved for its thoughts from now on.
     pub(crate) fn mark_thinking(&self, model: &Model, used: Tokens) -> Option<Tokens> {
-        let found = self.0.get(&model.name).map(|found| found.clone());
+        let found = self.models.get(&model.name).map(|found| found.clone());
         let known = found.as_deref().unwrap_or(model);
         if known.thinking_max > Tokens::ZERO {
             return None;
@@ -79,8 +91,8 @@ impl Demotions {
             classes.retain(|class| *class != EnforcementClass::Native);
         }
         let hand_off = model.hand_off.clone();
-        let discovered = Arc::new(Model { thinking_max, classes, hand_off, ..known.clone() });
-        self.0.insert(model.name.clone(), discovered);
+        let discovered = Model { thinking_max, classes, hand_off, ..known.clone() };
+        self.insert(&model.name, discovered);
         Some(thinking_max)
     }
 }

@@ -1,17 +1,17 @@
 //! Answers out as Anthropic's events: blocks that open, grow and close, one at a time.
 
-use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use serde_json::{Value, json};
 
 use crate::gateway::{RequestReceipt, RequestTask};
 use crate::http::budget_report::budget;
+use crate::http::call_sequence::CallSequence;
 use crate::http::dialect::StreamWriter;
 use crate::http::error::ApiError;
 use crate::http::provider_members;
 use crate::http::signed;
-use stint_types::chat::{AnswerApi, ChoiceEvent, SignedThought, ToolCallDelta, is_complete_json};
+use stint_types::chat::{AnswerApi, ChoiceEvent, SignedThought, ToolCallDelta};
 use stint_types::units::{RequestId, Tokens};
 
 use super::blocks;
@@ -27,8 +27,8 @@ const PING: &str = "event: ping\ndata: {\"type\":\"ping\"}\n\n";
 enum AnthropicOpenBlock {
     Thinking,
     Text,
-    /// A call, with the arguments so far.
-    Call(u32, String),
+    /// A call, by its index.
+    Call(u32),
 }
 
 /// Writes the events of one answer.
@@ -43,12 +43,9 @@ pub(super) struct AnthropicStreamWriter {
     open: Option<AnthropicOpenBlock>,
     /// How many blocks were opened.
     opened: u32,
-    /// Pieces of calls that came before an earlier call was whole.
-    waiting: BTreeMap<u32, ToolCallDelta>,
+    calls: CallSequence,
     /// That the model declines, and why, once it does.
     refusal: Option<ToldRefusal>,
-    /// Thoughts and text that came between the pieces of one call.
-    held: Vec<ChoiceEvent>,
 }
 
 impl AnthropicStreamWriter {
@@ -61,9 +58,8 @@ impl AnthropicStreamWriter {
             begun: false,
             open: None,
             opened: 0,
-            waiting: BTreeMap::new(),
+            calls: CallSequence::default(),
             refusal: None,
-            held: Vec::new(),
         }
     }
 
@@ -77,20 +73,34 @@ impl AnthropicStreamWriter {
     }
 
     fn event(&mut self, event: ChoiceEvent) -> String {
+        note_refusal(&mut self.refusal, &event);
+        if self.is_shown(&event) {
+            self.calls.push(event);
+        }
+        self.ready()
+    }
+
+    fn is_shown(&self, event: &ChoiceEvent) -> bool {
         match event {
-            ChoiceEvent::Thought(_) if self.thoughts != AnthropicThoughts::Shown => String::new(),
-            ChoiceEvent::Signed(_) if self.thoughts == AnthropicThoughts::Hidden => String::new(),
-            ChoiceEvent::Note(_) => {
-                note_refusal(&mut self.refusal, &event);
-                String::new()
-            }
-            ChoiceEvent::Logprobs(_) => String::new(),
-            ChoiceEvent::Thought(_) | ChoiceEvent::Signed(_) | ChoiceEvent::Answer(_)
-                if self.is_in_call() =>
-            {
-                self.held.push(event);
-                String::new()
-            }
+            ChoiceEvent::Thought(_) => self.thoughts == AnthropicThoughts::Shown,
+            ChoiceEvent::Signed(_) => self.thoughts != AnthropicThoughts::Hidden,
+            ChoiceEvent::Answer(_) | ChoiceEvent::ToolCall(_) => true,
+            ChoiceEvent::Note(_) | ChoiceEvent::Logprobs(_) => false,
+        }
+    }
+
+    /// Writes what has its turn.
+    fn ready(&mut self) -> String {
+        let mut text = String::new();
+        while let Some(event) = self.calls.pop() {
+            text += &self.block(event);
+        }
+        text
+    }
+
+    /// Writes one event into its block.
+    fn block(&mut self, event: ChoiceEvent) -> String {
+        match event {
             ChoiceEvent::Thought(text) => {
                 let opened = self.open(AnthropicOpenBlock::Thinking, || blocks::thinking("", ""));
                 opened + &self.delta(&json!({ "type": "thinking_delta", "thinking": text }))
@@ -100,7 +110,8 @@ impl AnthropicStreamWriter {
                 let opened = self.open(AnthropicOpenBlock::Text, || blocks::text_block(""));
                 opened + &self.delta(&json!({ "type": "text_delta", "text": text }))
             }
-            ChoiceEvent::ToolCall(piece) => self.call(piece),
+            ChoiceEvent::ToolCall(piece) => self.call(&piece),
+            ChoiceEvent::Note(_) | ChoiceEvent::Logprobs(_) => String::new(),
         }
     }
 
@@ -120,7 +131,7 @@ impl AnthropicStreamWriter {
         match self.open.take() {
             // A thought ends with its signature; one that nobody signed has an empty one.
             Some(AnthropicOpenBlock::Thinking) => self.signature("") + &self.stop(),
-            Some(AnthropicOpenBlock::Text | AnthropicOpenBlock::Call(..)) => self.stop(),
+            Some(AnthropicOpenBlock::Text | AnthropicOpenBlock::Call(_)) => self.stop(),
             None => String::new(),
         }
     }
@@ -159,77 +170,27 @@ impl AnthropicStreamWriter {
         closed + &start + &event("content_block_stop", json!({ "index": at }))
     }
 
-    /// True while a call is open that is not whole.
-    fn is_in_call(&self) -> bool {
-        let is_partial = || matches!(&self.open, Some(AnthropicOpenBlock::Call(_, arguments)) if !is_complete_json(arguments));
-        !self.held.is_empty() || is_partial()
-    }
-
-    /// Writes what came between the pieces of the open call, if that is whole by now.
-    fn flush_held_if_whole(&mut self) -> String {
-        let is_whole = match &self.open {
-            Some(AnthropicOpenBlock::Call(_, arguments)) if !self.held.is_empty() => {
-                is_complete_json(arguments)
-            }
-            _ => false,
-        };
-        if is_whole { self.flush_held() } else { String::new() }
-    }
-
-    /// Writes what came between the pieces of a call, now that it is over.
-    fn flush_held(&mut self) -> String {
-        let held = std::mem::take(&mut self.held);
-        held.into_iter().map(|event| self.event(event)).collect()
-    }
-
-    /// Blocks do not overlap, but calls may: a piece of another call waits until the open one is whole.
-    fn call(&mut self, piece: ToolCallDelta) -> String {
-        if let Some(AnthropicOpenBlock::Call(index, arguments)) = &mut self.open
-            && *index == piece.index
-        {
-            arguments.push_str(&piece.arguments);
-            let grown = self.delta(&json!({ "type": "input_json_delta", "partial_json": piece.arguments }));
-            return grown + &self.flush_held_if_whole();
-        }
-        if piece.is_blank() && !self.waiting.contains_key(&piece.index) {
-            // Blank behind a call that is whole.
-            return String::new();
-        }
-        let is_in_call = self.is_in_call();
-        self.buffer_call(piece);
-        if is_in_call { String::new() } else { self.next_call() }
-    }
-
-    fn buffer_call(&mut self, piece: ToolCallDelta) {
-        match self.waiting.get_mut(&piece.index) {
-            Some(waiting) => waiting.arguments.push_str(&piece.arguments),
-            None => {
-                self.waiting.insert(piece.index, piece);
-            }
-        }
-    }
-
-    /// Opens the first call that waits.
-    fn next_call(&mut self) -> String {
-        let Some((index, call)) = self.waiting.pop_first() else { return String::new() };
-        let (id, name) = (call.id.unwrap_or_default(), call.name.unwrap_or_default());
-        let opened = self.open(AnthropicOpenBlock::Call(index, String::new()), || {
-            blocks::tool_use(&id, &name, &json!({}))
+    /// More of the open call, or another one.
+    fn call(&mut self, piece: &ToolCallDelta) -> String {
+        let opened = self.open(AnthropicOpenBlock::Call(piece.index), || {
+            let (id, name) = (piece.id.as_deref(), piece.name.as_deref());
+            blocks::tool_use(id.unwrap_or_default(), name.unwrap_or_default(), &json!({}))
         });
-        if let Some(AnthropicOpenBlock::Call(_, arguments)) = &mut self.open {
-            arguments.push_str(&call.arguments);
-        }
-        opened + &self.delta(&json!({ "type": "input_json_delta", "partial_json": call.arguments }))
+        opened + &self.delta(&json!({ "type": "input_json_delta", "partial_json": piece.arguments }))
+    }
+
+    /// Nothing more comes: writes what waits, and closes every block.
+    fn close_all(&mut self) -> String {
+        self.calls.end();
+        let mut text = self.ready();
+        text += &self.close();
+        self.calls.flush_held();
+        text += &self.ready();
+        text + &self.close()
     }
 
     fn done(&mut self, receipt: &RequestReceipt) -> String {
-        let mut text = self.begin();
-        while !self.waiting.is_empty() {
-            text += &self.next_call();
-        }
-        text += &self.close();
-        text += &self.flush_held();
-        text += &self.close();
+        let text = self.begin() + &self.close_all();
         let delta = stop(receipt, self.refusal.as_ref());
         let mut end = json!({ "delta": delta, "usage": usage(receipt), "budget": budget(receipt) });
         provider_members::add(&mut end, provider_members::of_answer(receipt, AnswerApi::Messages));
@@ -279,9 +240,8 @@ mod tests {
             begun: false,
             open: None,
             opened: 0,
-            waiting: BTreeMap::new(),
+            calls: CallSequence::default(),
             refusal: None,
-            held: Vec::new(),
         }
     }
 
@@ -299,12 +259,7 @@ mod tests {
     fn check(thoughts: AnthropicThoughts, said: Vec<ChoiceEvent>, expected: &str) {
         let mut chunks = chunks(thoughts);
         let mut text: String = said.into_iter().map(|event| chunks.event(event)).collect();
-        while !chunks.waiting.is_empty() {
-            text += &chunks.next_call();
-        }
-        text += &chunks.close();
-        text += &chunks.flush_held();
-        text += &chunks.close();
+        text += &chunks.close_all();
         let short = |data: &str| {
             let event: Value = serde_json::from_str(data).unwrap();
             let at = &event["index"];

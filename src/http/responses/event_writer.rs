@@ -1,9 +1,8 @@
 //! Writes an answer item by item as the typed events of the API, and remembers the items.
 
-use std::collections::BTreeMap;
-
 use serde_json::{Value, json};
 
+use crate::http::call_sequence::CallSequence;
 use crate::http::provider_members::DECLINED;
 use stint_types::chat::{AnswerNote, ChoiceEvent, SignedThought, ToolCallDelta, is_complete_json};
 use stint_types::units::RequestId;
@@ -34,10 +33,7 @@ pub(super) struct EventWriter {
     open: Option<OpenItem>,
     /// Chances of tokens whose text has not come.
     logprobs: Vec<Value>,
-    /// Pieces of calls that came before an earlier call was whole.
-    waiting: BTreeMap<u32, ToolCallDelta>,
-    /// What else came between the pieces of one call.
-    held: Vec<ChoiceEvent>,
+    calls: CallSequence,
     /// True once the model declines.
     refuses: bool,
     /// How many characters of the answer are in messages that are closed.
@@ -58,8 +54,7 @@ impl EventWriter {
             items: Vec::new(),
             open: None,
             logprobs: Vec::new(),
-            waiting: BTreeMap::new(),
-            held: Vec::new(),
+            calls: CallSequence::default(),
             refuses: false,
             letters: 0,
             sources: Vec::new(),
@@ -79,14 +74,24 @@ impl EventWriter {
         event(name, number, members)
     }
 
-    /// The text that one event of a choice puts on the wire.
+    /// The text that one event of a choice puts on the wire, and those that waited for it.
     pub(super) fn write(&mut self, event: ChoiceEvent) -> String {
+        self.calls.push(event);
+        self.ready()
+    }
+
+    /// Writes what has its turn.
+    fn ready(&mut self) -> String {
+        let mut text = String::new();
+        while let Some(event) = self.calls.pop() {
+            text += &self.event(event);
+        }
+        text
+    }
+
+    fn event(&mut self, event: ChoiceEvent) -> String {
         match event {
-            ChoiceEvent::ToolCall(piece) => self.call(piece),
-            event if self.is_in_call() => {
-                self.held.push(event);
-                String::new()
-            }
+            ChoiceEvent::ToolCall(piece) => self.call(&piece),
             ChoiceEvent::Thought(text) => self.thought(&text),
             ChoiceEvent::Signed(signed) => self.signed(&signed),
             ChoiceEvent::Answer(text) if self.options.is_compaction => self.summary(&text),
@@ -120,12 +125,11 @@ impl EventWriter {
 
     /// Closes what is open. Where the answer is not whole, its last item is not either.
     pub(super) fn end(&mut self, status: &str) -> String {
-        let mut text = String::new();
-        while !self.waiting.is_empty() {
-            text += &self.next_call();
-        }
+        self.calls.end();
+        let mut text = self.ready();
         text += &self.close(status);
-        text += &self.flush_held();
+        self.calls.flush_held();
+        text += &self.ready();
         text + &self.close(status)
     }
 
@@ -233,68 +237,21 @@ impl EventWriter {
         closed + &self.open(OpenItem::Summary(text.to_owned()), item, true)
     }
 
-    /// True while a call is open that is not whole.
-    fn is_in_call(&self) -> bool {
-        let is_partial =
-            || matches!(&self.open, Some(OpenItem::Call(call)) if !is_complete_json(&call.arguments));
-        !self.held.is_empty() || is_partial()
-    }
-
-    /// Writes what came between the pieces of the open call, if that is whole by now.
-    fn flush_held_if_whole(&mut self) -> String {
-        let is_whole = match &self.open {
-            Some(OpenItem::Call(call)) if !self.held.is_empty() => is_complete_json(&call.arguments),
-            _ => false,
-        };
-        if is_whole { self.flush_held() } else { String::new() }
-    }
-
-    /// Writes what came between the pieces of a call, now that it is over.
-    fn flush_held(&mut self) -> String {
-        let held = std::mem::take(&mut self.held);
-        held.into_iter().map(|event| self.write(event)).collect()
-    }
-
-    /// Items do not overlap, but calls may: a piece of another call waits until the open one is whole.
-    fn call(&mut self, piece: ToolCallDelta) -> String {
-        if let Some(OpenItem::Call(call)) = &mut self.open
-            && call.index == piece.index
-        {
-            call.arguments.push_str(&piece.arguments);
-            let has_pieces = self.options.tool_identity(call).form == ToolCallForm::Function;
-            let grown = if has_pieces { self.more_arguments(&piece.arguments) } else { String::new() };
-            return grown + &self.flush_held_if_whole();
-        }
-        if piece.is_blank() && !self.waiting.contains_key(&piece.index) {
-            // Blank behind a call that is whole.
-            return String::new();
-        }
-        let is_in_call = self.is_in_call();
-        self.buffer_call(piece);
-        if is_in_call { String::new() } else { self.next_call() }
-    }
-
-    fn more_arguments(&mut self, arguments: &str) -> String {
-        if arguments.is_empty() {
-            return String::new();
-        }
-        self.event_of_item("response.function_call_arguments.delta", json!({ "delta": arguments }))
-    }
-
-    fn buffer_call(&mut self, piece: ToolCallDelta) {
-        match self.waiting.get_mut(&piece.index) {
-            Some(waiting) => waiting.arguments.push_str(&piece.arguments),
-            None => {
-                self.waiting.insert(piece.index, piece);
+    /// More of the open call, or another one.
+    fn call(&mut self, piece: &ToolCallDelta) -> String {
+        let form = match &mut self.open {
+            Some(OpenItem::Call(call)) if call.index == piece.index => {
+                call.arguments.push_str(&piece.arguments);
+                self.options.tool_identity(call).form
             }
-        }
+            _ => return self.begin_call(piece),
+        };
+        self.more_arguments(form, &piece.arguments)
     }
 
-    /// Opens the first call that waits.
-    fn next_call(&mut self) -> String {
-        let Some((_, call)) = self.waiting.pop_first() else { return String::new() };
+    fn begin_call(&mut self, call: &ToolCallDelta) -> String {
         let closed = self.close("completed");
-        let kind = self.options.tool_identity(&call);
+        let kind = self.options.tool_identity(call);
         let empty = ToolCallDelta { arguments: String::new(), ..call.clone() };
         let id = self.id(match kind.form {
             ToolCallForm::Function => "fc",
@@ -302,10 +259,15 @@ impl EventWriter {
             ToolCallForm::Search => "tsc",
         });
         let opened = self.open(OpenItem::Call(call.clone()), output::call(&id, &empty, &kind), true);
-        // Of plain text nothing can be shown before its wrapping is whole; a search has no pieces.
-        let has_pieces = kind.form == ToolCallForm::Function;
-        let events = if has_pieces { self.more_arguments(&call.arguments) } else { String::new() };
-        closed + &opened + &events
+        closed + &opened + &self.more_arguments(kind.form, &call.arguments)
+    }
+
+    /// Of plain text nothing can be shown before its wrapping is whole; a search has no pieces.
+    fn more_arguments(&mut self, form: ToolCallForm, arguments: &str) -> String {
+        if form != ToolCallForm::Function || arguments.is_empty() {
+            return String::new();
+        }
+        self.event_of_item("response.function_call_arguments.delta", json!({ "delta": arguments }))
     }
 
     fn id(&self, kind: &str) -> String {

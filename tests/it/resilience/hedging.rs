@@ -5,11 +5,12 @@ use futures_util::future::join;
 use crate::agents::{Agent, caller, calls, play};
 use crate::harness::faultup::script::{Script, Step, answers, chunked, event, good, nothing, used, whole};
 use crate::harness::faultup::{Faultup, rig};
-use crate::harness::patience::QuietInstant;
+use crate::harness::patience::{self, QuietInstant};
 use crate::harness::{Stored, auto, tenant};
 use stint_backend::remote::openai::{self, OpenAiBackend};
 use stint_backend::remote::{self, Connections};
 use stint_backend::scripted::PieceGate;
+use stint_ledger::{Journal as _, MemoryJournal};
 use stint_types::units::Money;
 
 use super::*;
@@ -22,6 +23,7 @@ const READ: u64 = 7;
 struct Pair {
     world: World,
     upstream: Faultup,
+    journal: Arc<MemoryJournal>,
 }
 
 impl Pair {
@@ -38,7 +40,10 @@ impl Pair {
         let upstream = Faultup::start(scripts).await;
         let targets = vec![target(&upstream), target(&upstream)];
         let served = vec![Served { resilience, ..Served::by(model, targets) }];
-        Pair { world: World::fleets(served, vec![tenant("key", nanos)]).await, upstream }
+        let journal = Arc::<MemoryJournal>::default();
+        let stored = Stored::alone(journal.clone());
+        let world = World::agents(served, vec![tenant("key", nanos)], vec![auto()], stored).await;
+        Pair { world, upstream, journal }
     }
 
     async fn ask(&self) -> Value {
@@ -50,6 +55,15 @@ impl Pair {
     /// What became of second attempts: won, lost, refused.
     fn hedges(&self) -> [u64; 3] {
         hedges(&self.world)
+    }
+
+    /// Waits until a request that runs is known to have cost so much.
+    async fn metered(&self, nanos: u64) {
+        let is_so = async || {
+            let running = self.journal.unresolved().await.unwrap();
+            running.iter().any(|row| row.metered.is_some_and(|spent| spent.money >= Money(nanos)))
+        };
+        patience::until("it is metered", is_so).await;
     }
 
     async fn paid(&self, nanos: u64) {
@@ -243,7 +257,7 @@ async fn up_17_a_caller_who_leaves_lets_go_of_both_and_pays_both() {
     let caller = rig::Caller::ask(&pair.world, &question(0), "1.1").await;
     pair.upstream.until(|log| log.len() == 2 && log.iter().all(|exchange| exchange.sent > 0)).await;
     // What both have sent is read before anybody leaves.
-    tokio::time::sleep(Duration::from_millis(200)).await;
+    pair.metered(2 * READ).await;
     drop(caller);
     let left = QuietInstant::now();
     for exchange in [0, 1] {
@@ -280,7 +294,7 @@ async fn up_17_of_a_step_with_tools_only_what_the_answer_calls_counts() {
     }));
     let targets: Vec<Arc<dyn Backend>> = vec![script.clone(), script.clone()];
     let served = vec![Served { resilience: after(100), ..Served::by(caller("m"), targets) }];
-    let stored = Stored::alone(Arc::new(stint_ledger::MemoryJournal::default()));
+    let stored = Stored::alone(Arc::new(MemoryJournal::default()));
     let world = World::agents(served, vec![tenant("acme", 1_000_000_000)], vec![auto()], stored).await;
     let mut agent = Agent::new("sk-acme", &json!({ "tool_calls": { "search": 6 } }));
     let first = agent.step(&world).await;

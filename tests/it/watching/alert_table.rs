@@ -21,7 +21,7 @@ pub(super) struct Alert {
 }
 
 /// How soon somebody is needed.
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Severity {
     /// Now.
     Page,
@@ -66,6 +66,18 @@ fn service() -> Vec<Alert> {
             fires: &[("up{job=\"stint\", instance=\"a\"}", "1+0x50 0+0x10")],
             quiet: &[("up{job=\"stint\", instance=\"a\"}", "1+0x60"), ("up{job=\"other\"}", "0+0x60")],
         },
+        // Where all targets have left the discovery, there is no `up` that could be 0.
+        Alert {
+            name: "StintGone",
+            expression: "absent(up{job=\"stint\"})",
+            hold: "5m",
+            severity: Page,
+            summary: "Prometheus has no gateway to ask: the job stint has no target",
+            remedy: "See whether any gateway runs, and what the discovery of the job stint finds (/targets of Prometheus).",
+            labels: &[("job", "stint")],
+            fires: &[("up{job=\"stint\", instance=\"a\"}", "1+0x50 stale"), ("up{job=\"other\"}", "1+0x60")],
+            quiet: &[("up{job=\"stint\", instance=\"a\"}", "0+0x60")],
+        },
         Alert {
             name: "StintLedgerStalled",
             expression: "stint_ledger_stalled == 1",
@@ -87,6 +99,20 @@ fn service() -> Vec<Alert> {
             labels: HERE,
             fires: &[("stint_config_state{instance=\"a\"}", "1+0x50 0+0x10")],
             quiet: &[("stint_config_state{instance=\"a\"}", "1+0x60")],
+        },
+        Alert {
+            name: "StintCertificateExpires",
+            expression: "stint_certificate_expiry_seconds - time() < 14 * 24 * 3600",
+            hold: "0m",
+            severity: Ticket,
+            summary: "The certificate of the listener {{ $labels.listener }} of {{ $labels.instance }} expires within two weeks, or has expired",
+            remedy: "See why it was not renewed. A new one in its file is taken within seconds, without a reload.",
+            labels: &[("instance", "a"), ("listener", "api")],
+            fires: &[("stint_certificate_expiry_seconds{instance=\"a\", listener=\"api\"}", "1209600+0x60")],
+            quiet: &[
+                ("stint_certificate_expiry_seconds{instance=\"a\", listener=\"api\"}", "1299600+0x60"),
+                ("stint_certificate_expiry_seconds{instance=\"a\", listener=\"admin\"}", "7776000+0x60"),
+            ],
         },
         Alert {
             name: "StintIssuerKeysOld",
@@ -267,60 +293,89 @@ fn money() -> Vec<Alert> {
     ]
 }
 
-/// A target that fails is asked again whenever its rest is over, and until somebody does so its state is 1. So the averages count.
+/// A target that fails is asked again whenever its rest is over, and until somebody does so its state is 1. So the averages count,
+/// and only where there were samples at their beginning: of a new gateway a single rest would be most of them.
 fn upstreams() -> Vec<Alert> {
     vec![
         Alert {
             name: "StintModelUnavailable",
-            expression: "max by (instance, model) (avg_over_time(stint_backend_state[3m])) < 0.5",
+            expression: "max by (instance, model) (avg_over_time(stint_backend_state[3m])) < 0.5 \
+                         and count by (instance, model) (stint_backend_state offset 3m) > 0",
             hold: "0m",
             severity: Page,
             summary: "No target of {{ $labels.model }} may be called",
-            remedy: "stint_backend_trips_total says why; stint check --connect asks each upstream once.",
+            remedy: "stint_attempt_failures_total has the fault: overload is the upstream's 429 or 503, whose Retry-After is kept to and \
+                     counts as no trip; stint_backend_trips_total has the rest. stint check --connect asks each upstream once.",
             labels: MODEL,
             fires: &[("stint_backend_state{instance=\"a\", model=\"m\", target=\"t\"}", "1+0x50 0+0x7 1 0")],
             quiet: &[
                 ("stint_backend_state{instance=\"a\", model=\"m\", target=\"t\"}", "0+0x60"),
                 ("stint_backend_state{instance=\"a\", model=\"m\", target=\"u\"}", "1+0x60"),
+                ("stint_backend_state{instance=\"new\", model=\"m\", target=\"t\"}", "_x58 1 0 0"),
             ],
         },
-        // Of a model that is asked every few minutes most targets may be called, and none answers.
+        // Of a model that is asked every few minutes most targets may be called, and none answers. An answer that ended by `none` did
+        // not come, or nothing is left of it. Embeddings have no answers that end, and are `finished` requests.
         Alert {
             name: "StintModelAnswersNobody",
-            expression: "sum by (instance, model) (increase(stint_attempt_failures_total{fault!~\"caller|gateway\"}[1h])) > 2 unless sum by (instance, model) (increase(stint_solution_ended_total{ended!=\"upstream\"}[1h])) > 0",
+            expression: "sum by (instance, model) (increase(stint_attempt_failures_total{fault!~\"caller|gateway\"}[1h])) > 2 \
+                         unless sum by (instance, model) (increase(stint_solution_ended_total{ended!~\"none|upstream\"}[1h])) > 0 \
+                         unless sum by (instance, model) (increase(stint_requests_total{outcome=\"finished\"}[1h])) > 0",
             hold: "0m",
             severity: Page,
             summary: "{{ $labels.model }} has answered nobody for an hour, and failed more than twice",
-            remedy: "stint_backend_trips_total says why; stint check --connect asks each upstream once.",
+            remedy: "stint_attempt_failures_total has the fault, and the log has each failure; stint check --connect asks each upstream once.",
             labels: MODEL,
             fires: &[
                 (
                     "stint_attempt_failures_total{instance=\"a\", model=\"m\", target=\"t\", fault=\"backend\"}",
-                    "0+0x40 1 1 1 2 2 2 3 3 3 4 4 4 5+0x8",
+                    "0+0x40 3 3 3 6 6 6 9+0x13",
+                ),
+                (
+                    "stint_solution_ended_total{instance=\"a\", model=\"m\", ended=\"none\"}",
+                    "0+0x40 1 1 1 2 2 2 3+0x13",
                 ),
                 ("stint_solution_ended_total{instance=\"a\", model=\"m\", ended=\"stop\"}", "7+0x60"),
+                (
+                    "stint_requests_total{instance=\"a\", route=\"m\", model=\"m\", outcome=\"failed\"}",
+                    "0+0x40 1 1 1 2 2 2 3+0x13",
+                ),
+                (
+                    "stint_requests_total{instance=\"a\", route=\"m\", model=\"m\", outcome=\"finished\"}",
+                    "7+0x60",
+                ),
             ],
             quiet: &[
                 (
                     "stint_attempt_failures_total{instance=\"a\", model=\"m\", target=\"t\", fault=\"backend\"}",
                     "0+1x60",
                 ),
+                ("stint_solution_ended_total{instance=\"a\", model=\"m\", ended=\"none\"}", "0+1x60"),
                 ("stint_solution_ended_total{instance=\"a\", model=\"m\", ended=\"stop\"}", "7+0x50 8+0x10"),
+                (
+                    "stint_attempt_failures_total{instance=\"a\", model=\"vectors\", target=\"t\", fault=\"backend\"}",
+                    "0+1x60",
+                ),
+                ("stint_solution_ended_total{instance=\"a\", model=\"vectors\", ended=\"stop\"}", "0+0x60"),
+                (
+                    "stint_requests_total{instance=\"a\", route=\"vectors\", model=\"vectors\", outcome=\"finished\"}",
+                    "0+5x60",
+                ),
             ],
         },
         Alert {
             name: "StintTargetLeftAlone",
-            expression: "avg_over_time(stint_backend_state[10m]) < 0.5",
+            expression: "avg_over_time(stint_backend_state[10m]) < 0.5 and stint_backend_state offset 10m >= 0",
             hold: "0m",
             severity: Ticket,
-            summary: "{{ $labels.target }} of {{ $labels.model }} is left alone most of the time: its breaker opens again and again",
-            remedy: "stint_attempt_failures_total says whose fault its failures are.",
+            summary: "{{ $labels.target }} of {{ $labels.model }} is left alone most of the time: it fails again and again, or asks for long pauses",
+            remedy: "stint_attempt_failures_total says whose fault its failures are; overload is its own 429, with a Retry-After or without.",
             labels: TARGET,
             fires: &[("stint_backend_state{instance=\"a\", model=\"m\", target=\"t\"}", "1+0x50 0+0x7 1 0")],
-            quiet: &[(
-                "stint_backend_state{instance=\"a\", model=\"m\", target=\"t\"}",
-                "1+0x54 0+0x2 1+0x2",
-            )],
+            quiet: &[
+                ("stint_backend_state{instance=\"a\", model=\"m\", target=\"t\"}", "1+0x54 0+0x2 1+0x2"),
+                ("stint_backend_state{instance=\"new\", model=\"m\", target=\"t\"}", "_x58 1 0 0"),
+            ],
         },
         Alert {
             name: "StintCredentialRefused",

@@ -5,11 +5,12 @@ use std::path::Path;
 
 use serde_json::json;
 
-use super::alert_table::{Alert, alerts};
+use super::alert_table::{Alert, Severity, alerts};
 use super::prometheus::promtool;
 use super::{is_up_to_date, names_in, series};
 
 const FILE: &str = "deploy/prometheus/alerts.yml";
+const PAGE: &str = "docs/operations/alerts.md";
 
 const HEAD: &str = "# Made from tests/it/watching/alert_table.rs, which tries each of them. The job that scrapes the gateways is called stint.\n\
 groups:\n  - name: stint\n    rules:\n";
@@ -76,6 +77,20 @@ fn trials(file: &str) -> String {
 #[test]
 fn the_file_of_alerts_is_the_tables() {
     is_up_to_date(FILE, &rules());
+}
+
+/// The page for those who were woken, in its two parts: by night and by day.
+#[test]
+fn every_alert_is_on_the_page_with_a_first_command() {
+    let page = std::fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join(PAGE)).unwrap();
+    let (night, day) = page.split_once("## In working hours").unwrap();
+    for alert in alerts() {
+        let part = if alert.severity == Severity::Page { night } else { day };
+        let row = part.lines().find(|line| line.starts_with(&format!("| `{}` |", alert.name)));
+        let row = row.unwrap_or_else(|| panic!("{} is not in its part of {PAGE}", alert.name));
+        let cells: Vec<&str> = row.split(" | ").collect();
+        assert!(cells.len() == 4 && cells[2].starts_with('`'), "{row}");
+    }
 }
 
 #[test]

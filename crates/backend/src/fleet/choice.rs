@@ -5,6 +5,7 @@
 //! better of two random targets.
 
 use std::borrow::Cow;
+use std::hash::{DefaultHasher, Hasher};
 
 use sha2::{Digest, Sha256};
 
@@ -31,20 +32,17 @@ pub struct AffinityKey {
 }
 
 impl AffinityKey {
-    /// How a request's conversation begins.
+    /// How a request's conversation begins. The hash has no secret, so that replicas give a conversation the same home.
     pub fn of(request: &Request) -> AffinityKey {
-        let mut hash = Sha256::new();
+        let mut hash = DefaultHasher::new();
         let first = request.messages.iter().position(|message| message.role == Role::User);
         let beginning = request.messages.iter().take(first.map_or(usize::MAX, |first| first + 1));
         let texts = beginning.flat_map(|message| own_parts(message).map(move |part| (message.role, part)));
         for (role, part) in texts.filter(|(_, part)| part.cache_ttl().is_none()).take(TEXTS_MAX) {
             hash_part(&mut hash, role, part);
         }
-        let digest: [u8; 32] = hash.finalize().into();
-        let mut first = [0; 8];
-        first.copy_from_slice(&digest[..8]);
         let signed = request.messages.iter().rev().find_map(|message| message.signed.last());
-        AffinityKey { hash: u64::from_le_bytes(first), signed_at: signed.map(|signed| signed.signer.domain) }
+        AffinityKey { hash: hash.finish(), signed_at: signed.map(|signed| signed.signer.domain) }
     }
 
     /// The key of the conversation, as a number.
@@ -76,17 +74,18 @@ fn own_parts(message: &Message) -> impl Iterator<Item = &ContentPart> {
     message.content.iter().take_while(|part| !matches!(part, ContentPart::AdditionStart { .. }))
 }
 
-fn hash_part(hash: &mut Sha256, role: Role, part: &ContentPart) {
+fn hash_part(hash: &mut DefaultHasher, role: Role, part: &ContentPart) {
     let text = match part {
         ContentPart::Text(text) => Cow::Borrowed(text),
         ContentPart::Other(value) => Cow::Owned(value.to_string()),
         ContentPart::AdditionStart { .. } | ContentPart::CacheBreakpoint(_) => return,
     };
     let bytes = text.as_bytes();
-    hash.update(role.as_str());
-    hash.update(u64::try_from(bytes.len()).unwrap_or(u64::MAX).to_le_bytes());
-    hash.update(&bytes[..bytes.len().min(END_BYTES)]);
-    hash.update(&bytes[bytes.len().saturating_sub(END_BYTES)..]);
+    let (head, rest) = bytes.split_at(bytes.len().min(END_BYTES));
+    hash.write(role.as_str().as_bytes());
+    hash.write_u64(u64::try_from(bytes.len()).unwrap_or(u64::MAX));
+    hash.write(head);
+    hash.write(&rest[rest.len().saturating_sub(END_BYTES)..]);
 }
 
 /// A target that could be asked.

@@ -15,8 +15,6 @@ use super::sse::{SseData, SseScanner};
 use super::timeouts::UpstreamTimeouts;
 use super::upstream_response::UpstreamResponse;
 
-/// How long the end of a stream may lag behind its last event: in tests longer, since a busy machine has no say in what they show.
-const RELEASE_WAIT: Duration = Duration::from_millis(if cfg!(test) { 5_000 } else { 20 });
 /// How much is scanned at once: a large piece would become thousands of events that wait for a slow caller.
 const SCANNED_MAX: usize = 4 << 10;
 /// What an upstream may send for a token of its limit, with all that stands around it.
@@ -47,6 +45,8 @@ pub(super) struct UpstreamEventStream {
     timeouts: UpstreamTimeouts,
     /// How long to wait between two pieces, once there was one.
     idle: Duration,
+    /// How long its end may lag behind its last event.
+    release_wait: Duration,
     /// How many more bytes may come.
     bytes_left: u64,
 }
@@ -67,6 +67,7 @@ impl UpstreamEventStream {
             logs_messages: settings.logs_messages,
             timeouts,
             idle: settings.idle,
+            release_wait: settings.release_wait,
             bytes_left: u64::MAX,
         }
     }
@@ -135,7 +136,7 @@ impl UpstreamEventStream {
             return;
         }
         let end = async { while let Ok(Some(_)) = self.response.chunk().await {} };
-        let _ = tokio::time::timeout(RELEASE_WAIT, end).await;
+        let _ = tokio::time::timeout(self.release_wait, end).await;
     }
 
     fn count_bytes(&mut self, bytes: usize) -> Result<(), Failure> {

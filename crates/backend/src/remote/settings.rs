@@ -66,6 +66,8 @@ pub struct Settings {
     pub reads_for_long: bool,
     /// How long to wait between two pieces of an answer; where the thought is hidden, from the first token on.
     pub idle: Duration,
+    /// How long the end of a stream may lag behind its last event, if its connection is to be used again.
+    pub release_wait: Duration,
     /// How long an answer may take altogether.
     pub total: Duration,
     /// The longest `Retry-After` that is believed.
@@ -100,6 +102,7 @@ impl Default for Settings {
             lengthened: LengthenedTimes::default(),
             reads_for_long: false,
             idle: Duration::from_secs(60),
+            release_wait: Duration::from_millis(20),
             total: Duration::from_secs(600),
             retry_after_max: Duration::from_secs(60),
             limits: SseLimits::default(),

@@ -36,7 +36,10 @@ fn settings(address: &str) -> Settings {
 }
 
 fn openai(address: &str) -> OpenAiBackend {
-    let client = settings(&format!("{address}/v1/"));
+    openai_by(settings(&format!("{address}/v1/")))
+}
+
+fn openai_by(client: Settings) -> OpenAiBackend {
     OpenAiBackend::new(
         &Connections::default(),
         openai::Settings { client, model: "m".to_owned(), ..openai::Settings::default() },
@@ -232,11 +235,33 @@ async fn a_connection_is_used_again_after_a_whole_answer() {
     const ANSWERS: usize = 10;
     let text = events(&[chunk("42")]) + "data: [DONE]\n\n";
     let upstream = TestUpstream::start(vec![(CHAT, chunked(&text)); ANSWERS]).await;
-    let backend = openai(&upstream.address);
+    // A busy machine has no say in whether the end comes in time.
+    let client = settings(&format!("{}/v1/", upstream.address));
+    let backend = openai_by(Settings { release_wait: Duration::from_secs(5), ..client });
     for _ in 0..ANSWERS {
         assert_eq!(run(&backend, total()).await.1, None);
     }
     assert_eq!(upstream.connections(), 1);
+}
+
+#[tokio::test]
+async fn a_stream_that_does_not_end_behind_its_last_event_keeps_nobody_waiting() {
+    let finish = json!({"choices": [{"index": 0, "delta": {}, "finish_reason": "stop"}]});
+    let mut steps = chunked(&(events(&[chunk("42"), finish]) + "data: [DONE]\n\n"));
+    steps.truncate(1);
+    let upstream = TestUpstream::start(vec![(CHAT, with(steps, [AnswerStep::Hang]))]).await;
+    let mut generation = openai(&upstream.address).generate(total()).await.unwrap();
+    // All of it came in one piece. From here on time passes only where it is waited for.
+    let mut pieces = vec![generation.next().await.unwrap().unwrap()];
+    tokio::time::pause();
+    let began = tokio::time::Instant::now();
+    while let Some(piece) = generation.next().await {
+        pieces.push(piece.unwrap());
+    }
+    assert!(matches!(pieces.last(), Some(Piece::End(_))), "{pieces:?}");
+    let took = began.elapsed();
+    assert!((20..=22).contains(&took.as_millis()), "{took:?}");
+    upstream.left().await;
 }
 
 #[tokio::test]

@@ -12,6 +12,11 @@ pub(super) fn decimal(value: f32) -> Value {
     value.to_string().parse::<f64>().map_or(Value::Null, |value| json!(value))
 }
 
+/// The text of a member; empty where there is none.
+pub(super) fn text<'v>(value: &'v Value, name: &str) -> &'v str {
+    value.get(name).and_then(Value::as_str).unwrap_or_default()
+}
+
 /// A call for vectors in OpenAI's form, with what else the caller says to whom takes it.
 pub(super) fn embedding(ask: &EmbeddingRequest, model: Option<&str>, rules: &MemberRules) -> Value {
     let mut body = ask.extra.clone();

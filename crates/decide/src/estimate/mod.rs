@@ -145,9 +145,11 @@ impl<'t> TextReading<'t> {
             }
         });
         let class = classify::class_of(&analysis);
-        let seen = words.as_mut().map(|words| {
+        let seen = words.map(|mut words| {
             words.look_up();
-            PriorView::of(&analysis, class, words, calibration)
+            let seen = PriorView::of(&analysis, class, &words, calibration);
+            words.leave_memory();
+            seen
         });
         TextReading { analysis, class, seen: seen.unwrap_or_default() }
     }

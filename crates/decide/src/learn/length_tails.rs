@@ -86,15 +86,15 @@ impl ScoreKind {
         let (edges, assumed) = self.edges();
         let Some(bins) = sums.get_mut(self.at()..self.at() + BINS) else { return };
         let bin = edges.iter().filter(|edge| **edge <= score).count();
+        let whole = if is_least { share_beyond(edges, assumed, score / tail) } else { 0.0 };
+        if whole < 1e-6 {
+            bins[bin] += 1.0;
+            return;
+        }
         let beyond = |place: usize| match place {
             0 => 1.0,
             _ => share_beyond(edges, assumed, edges[place - 1] / tail),
         };
-        let whole = share_beyond(edges, assumed, score / tail);
-        if !is_least || whole < 1e-6 {
-            bins[bin] += 1.0;
-            return;
-        }
         for (place, sum) in bins.iter_mut().enumerate().skip(bin) {
             let (from, to) = (beyond(place).min(whole), if place < EDGES { beyond(place + 1) } else { 0.0 });
             *sum += ((from - to) / whole).max(0.0);

@@ -62,6 +62,24 @@ pub(super) struct LengthBelief {
     tails: [LengthTails; 2],
 }
 
+/// An outcome as lengths go by it.
+pub(super) struct LengthOutcome<'a> {
+    pub sample: &'a OutcomeSample,
+    /// What it tells of requests like its own, which may have been met before.
+    pub weight: f64,
+    pub features: RequestFeatures<'a>,
+    /// The features with what was predicted of a finished thought.
+    pub row: FeatureRow,
+}
+
+impl<'a> LengthOutcome<'a> {
+    pub(super) fn of(sample: &'a OutcomeSample, weight: f64) -> LengthOutcome<'a> {
+        let features = RequestFeatures::of(sample.class, &sample.request);
+        let row = features.row(&sample.predicted, 1.0);
+        LengthOutcome { sample, weight, features, row }
+    }
+}
+
 impl LengthBelief {
     /// What follows from the sums.
     pub(super) fn of(sums: &[f64]) -> LengthBelief {
@@ -156,27 +174,25 @@ fn answer_features(row: &FeatureRow) -> [f64; ANSWER_FEATURES] {
     ANSWER_PLACES.map(|place| row[place])
 }
 
-/// Adds a sample's lengths to the sums; `demand` is its demand with all that was believed so far, and `weight` what it tells of
-/// requests like it, since its own was met before.
+/// Adds an outcome's lengths to the sums; `demand` has what was believed of them so far.
 pub(super) fn add(
     sums: &mut [f64],
-    (sample, weight): (&OutcomeSample, f64),
+    outcome: &LengthOutcome<'_>,
     believed: &LengthBelief,
     demand: &ModelDemand,
 ) {
+    let LengthOutcome { sample, weight, features, row } = outcome;
     let class = class_index(sample.class);
-    let features = RequestFeatures::of(sample.class, &sample.request);
-    let row = features.row(&sample.predicted, 1.0);
     if let Some((mean, variance)) = observed_log_length(sample, &demand.thinking) {
         let LogNormal { mu, sigma } = sample.predicted.thinking;
         let sigma = sigma.max(1e-3);
         let u = ((mean - mu) / sigma).clamp(-12.0, 12.0);
         let seen = (u, u * u + variance / sigma.powi(2));
         thought_lengths::add(&mut sums[..THOUGHTS_END], class, seen, sample.predicted.measured.thinking);
-        let request = ThoughtRequest::of(class, &sample.predicted.thinking, &row, features.words());
+        let request = ThoughtRequest::of(class, &sample.predicted.thinking, row, features.words());
         let surprise = u - (demand.thinking.mu - mu) / sigma;
         let sums = &mut sums[ANSWER_SLOPES_END..];
-        believed.requests.add(sums, &request, (u, surprise, weight));
+        believed.requests.add(sums, &request, (u, surprise, *weight));
     }
     if sample.solution > Tokens::ZERO {
         let usual = sample.predicted.solution.as_f64().max(1.0);
@@ -189,7 +205,7 @@ pub(super) fn add(
         sums[at] += 1.0;
         sums[at + 1] += ratio;
         let slopes = &mut sums[TAILS_END..ANSWER_SLOPES_END];
-        slopes::add(slopes, class, &answer_features(&row), (ratio, 1.0));
+        slopes::add(slopes, class, &answer_features(row), (ratio, 1.0));
     }
     length_tails::add(&mut sums[ANSWERS_END..TAILS_END], sample, demand);
 }

@@ -115,10 +115,13 @@ impl LevelPool {
 
 /// The first word of the last part of a path such as `maker/name`.
 fn family_of(model: &str) -> &str {
-    let name = model.rsplit('/').next().unwrap_or(model);
-    let from = name.find(|c: char| c.is_ascii_alphabetic()).unwrap_or(name.len());
-    let word = &name[from..];
-    &word[..word.find(|c: char| !c.is_ascii_alphabetic()).unwrap_or(word.len())]
+    let bytes = model.as_bytes();
+    let start = bytes.iter().rposition(|byte| *byte == b'/').map_or(0, |slash| slash + 1);
+    let letters = |byte: &u8| byte.is_ascii_alphabetic();
+    let from = bytes[start..].iter().position(letters).map_or(bytes.len(), |at| start + at);
+    let word = bytes[from..].iter().position(|byte| !letters(byte)).unwrap_or(bytes.len() - from);
+    // Both ends stand beside a letter of ASCII, or at an end.
+    model.get(from..from + word).unwrap_or_default()
 }
 
 #[cfg(test)]
@@ -169,7 +172,8 @@ mod tests {
 
     #[test]
     fn families_are_told_by_the_first_word_of_a_name() {
-        let families = ["meta-llama/Llama-3.1-8B", "o3", "01-ai/Yi-34B", "gpt-5.1", ""].map(family_of);
-        assert_eq!(families, ["Llama", "o", "Yi", "gpt", ""]);
+        let families =
+            ["meta-llama/Llama-3.1-8B", "o3", "01-ai/Yi-34B", "gpt-5.1", "", "é/智ab智", "12"].map(family_of);
+        assert_eq!(families, ["Llama", "o", "Yi", "gpt", "", "ab", ""]);
     }
 }

@@ -97,7 +97,7 @@ impl ModelBelief {
         demand: &mut ModelDemand,
     ) {
         let finished = features.row(demand, 1.0);
-        success(&self.success, (name, shared), features, demand);
+        success(&self.success, (name, shared), (features, &finished), demand);
         demand.spread *= self.spread_factor;
         demand.saturation *= self.saturations[class].exp();
         self.lengths.adjust(name, shared.levels, class, (features, &finished), demand);
@@ -137,7 +137,7 @@ pub(super) fn adjust_unseen(
     settings: &Settings,
 ) {
     let own = Belief::unknown(&variances::own(prior_weight(demand, settings), settings));
-    success(&own, (name, shared), features, demand);
+    success(&own, (name, shared), (features, &features.row(demand, 1.0)), demand);
     demand.spread *= settings.spread_factor(own.outcomes);
     lengths::adjust_unseen(name, shared.levels, demand);
 }
@@ -156,14 +156,14 @@ fn logit(
     believed
 }
 
-/// Corrects the chances and their spread.
+/// Corrects the chances and their spread, by the features of a finished thought.
 fn success(
     own: &Belief,
     (name, shared): (&str, Shared<'_>),
-    features: &RequestFeatures<'_>,
+    (features, finished): (&RequestFeatures<'_>, &FeatureRow),
     demand: &mut ModelDemand,
 ) {
-    let believed = logit(own, (name, shared), features, &features.row(demand, 1.0));
+    let believed = logit(own, (name, shared), features, finished);
     let (done, blind) = chances(own, shared.success, &believed, demand);
     // What its words may add is this request's alone: a try tells little of others by it.
     demand.spread = done * (1.0 - done) * believed.variance[0].sqrt();

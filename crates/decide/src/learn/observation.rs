@@ -5,7 +5,7 @@ use stint_types::units::{Chance, Tokens};
 
 use super::evidence::{self, LogitObservation};
 use super::features::{FeatureRow, RequestFeatures, class_index, logistic, offset};
-use super::lengths;
+use super::lengths::{self, LengthOutcome};
 use super::model_belief::{ModelBelief, Shared};
 use super::model_state::ModelState;
 use super::outcome_sample::OutcomeSample;
@@ -45,6 +45,14 @@ impl JudgementMark {
 }
 
 impl Beliefs<'_> {
+    /// What was believed of the lengths of an outcome's thought and answer; of its success it has what was predicted.
+    fn lengths(self, outcome: &LengthOutcome<'_>) -> ModelDemand {
+        let (sample, mut demand) = (outcome.sample, outcome.sample.predicted.clone());
+        let (levels, request) = (self.shared.levels, (&outcome.features, &outcome.row));
+        self.model.lengths().adjust(&sample.model, levels, class_index(sample.class), request, &mut demand);
+        demand
+    }
+
     /// What was believed of a sample's request.
     fn demand(self, sample: &OutcomeSample) -> ModelDemand {
         let mut demand = sample.predicted.clone();
@@ -120,21 +128,36 @@ pub(super) fn observe(
     beliefs: Beliefs<'_>,
     settings: &Settings,
 ) -> Option<JudgementMark> {
-    let demand = beliefs.demand(sample);
+    let outcome = LengthOutcome::of(sample, weight);
+    let demand = beliefs.lengths(&outcome);
     state.seen.tick(1.0, settings.forget());
-    lengths::add(&mut state.seen.sums, (sample, weight), beliefs.model.lengths(), &demand);
-    judge(state, sample, &demand, beliefs, settings)
+    lengths::add(&mut state.seen.sums, &outcome, beliefs.model.lengths(), &demand);
+    observe_judgement(state, sample, beliefs, settings)
 }
 
-/// Takes in a judgement that came later than its outcome.
+/// Takes in the judgement of an outcome; most have none.
 pub(super) fn observe_judgement(
     state: &mut ModelState,
     sample: &OutcomeSample,
     beliefs: Beliefs<'_>,
     settings: &Settings,
 ) -> Option<JudgementMark> {
+    let success = sample.success.filter(|_| sample.weight > 0.0)?.get();
     let demand = beliefs.demand(sample);
-    judge(state, sample, &demand, beliefs, settings)
+    let share = thought_share(sample, &demand);
+    let view = OutcomeView::of(sample, share, beliefs);
+    state.judged.tick(sample.weight, settings.forget());
+    view.add(state, sample.weight * (success - view.expected), beliefs);
+    let mut slope = 0.0;
+    if sample.ended == ThinkingStopReason::Cut {
+        let at = evidence::SUMS + 2 * class_index(sample.class);
+        let precision = cut_precision(sample.weight, sample, share);
+        slope = add_saturation(&mut state.judged.sums[at..at + 2], sample, success, &demand, precision);
+    }
+    let (at, alarms) = (state.judged.ticks(), state.alarms);
+    let mark = JudgementMark { at, alarms, share, parts: view.parts(), slope };
+    state.update_alarm(view.expected, success, sample.alarm.min(sample.weight), settings);
+    Some(mark)
 }
 
 /// Replaces the judgement `before` of a sample by its present one. The new judgement has the weight that is left of the
@@ -166,30 +189,6 @@ pub(super) fn amend(
     saturations[2 * class_index(sample.class) + 1] +=
         cut_precision(1.0, sample, mark.share) * change * mark.slope;
     true
-}
-
-fn judge(
-    state: &mut ModelState,
-    sample: &OutcomeSample,
-    demand: &ModelDemand,
-    beliefs: Beliefs<'_>,
-    settings: &Settings,
-) -> Option<JudgementMark> {
-    let success = sample.success.filter(|_| sample.weight > 0.0)?.get();
-    let share = thought_share(sample, demand);
-    let view = OutcomeView::of(sample, share, beliefs);
-    state.judged.tick(sample.weight, settings.forget());
-    view.add(state, sample.weight * (success - view.expected), beliefs);
-    let mut slope = 0.0;
-    if sample.ended == ThinkingStopReason::Cut {
-        let at = evidence::SUMS + 2 * class_index(sample.class);
-        let precision = cut_precision(sample.weight, sample, share);
-        slope = add_saturation(&mut state.judged.sums[at..at + 2], sample, success, demand, precision);
-    }
-    let (at, alarms) = (state.judged.ticks(), state.alarms);
-    let mark = JudgementMark { at, alarms, share, parts: view.parts(), slope };
-    state.update_alarm(view.expected, success, sample.alarm.min(sample.weight), settings);
-    Some(mark)
 }
 
 /// How much of its thought an answer had, as the success of an answer counts it.

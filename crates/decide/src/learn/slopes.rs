@@ -79,6 +79,10 @@ impl<const N: usize> SlopeEvidence<N> {
         evidence.products.copy_from_slice(products);
         for (at, class) in classes.chunks_exact(2 + N).enumerate() {
             let (count, ratios, sums) = (class[0], class[1], &class[2..]);
+            // Nothing is to be taken out for a class that was never met.
+            if count <= 0.0 {
+                continue;
+            }
             evidence.counts[at] = count;
             evidence.features[at].copy_from_slice(sums);
             for i in 0..N {
@@ -99,6 +103,10 @@ impl<const N: usize> SlopeEvidence<N> {
     /// The slopes, with the prior that makes the outcomes the most likely (Bishop, *Pattern Recognition and Machine Learning*, 2006,
     /// section 3.5).
     fn slopes(&self, priors: &[f64]) -> [f64; N] {
+        // Of a model that never thinks nothing goes with anything: each prior makes of that the same slopes, none.
+        if self.products.iter().all(|product| product.to_bits() == 0) {
+            return [0.0; N];
+        }
         let fits = priors.iter().filter_map(|&prior| self.fit(prior));
         fits.max_by(|one, other| one.1.total_cmp(&other.1)).map_or([0.0; N], |(slopes, _)| slopes)
     }

@@ -57,7 +57,8 @@ impl<'a> ThinkingBudgets<'a> {
         ceiling.apply_provider_minimum(terms, members)?;
         let fixed = request.budget.thinking.is_some() || request.budget.reasoning_effort.is_some();
         let mut budgets = ThinkingBudgets { each: [ceiling.most; GRID_MAX], count: 1, ceiling, fixed };
-        if !fixed {
+        // Below no thought at all there is nothing to choose from.
+        if !fixed && ceiling.most > Tokens::ZERO {
             budgets.add_grid(terms);
         }
         Ok(budgets)

@@ -33,6 +33,10 @@ pub(super) fn refine(
     let (mut best, mut range) = (from, within);
     let (mut low, mut high) = eligible.budgets.neighbors(from.thinking);
     for _ in 0..ROUNDS {
+        // Nothing lies between, as where a model does not think.
+        if low == high {
+            break;
+        }
         let mut near = [best; 1 + POINTS as usize];
         let mut count = 1;
         let points = between(low, high);

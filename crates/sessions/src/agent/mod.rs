@@ -19,7 +19,6 @@ mod hash_chain;
 mod headroom;
 mod history;
 mod memory;
-mod object_scanner;
 mod pressure;
 mod settings;
 mod step;

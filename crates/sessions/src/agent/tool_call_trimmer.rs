@@ -3,10 +3,11 @@
 use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
 
-use stint_types::chat::{ChoiceEvent, FinishReason, SignedThought, ToolCallDelta, ToolCounts};
+use stint_types::chat::{
+    ChoiceEvent, FinishReason, JsonObjectScanner, SignedThought, ToolCallDelta, ToolCounts,
+};
 use stint_types::units::Count;
 
-use super::object_scanner::JsonObjectScanner;
 use super::{AnswerCallLimits, StepPlan, Tools, arguments};
 
 /// The longest arguments that are held back to count a list in them, in bytes; a call with longer ones does not pass.

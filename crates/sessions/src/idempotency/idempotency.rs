@@ -8,6 +8,7 @@ use dashmap::DashMap;
 use dashmap::mapref::entry::Entry;
 use tokio::sync::{Semaphore, mpsc};
 
+use crate::store_writer::{self, Retention};
 use stint_types::tasks::Tasks;
 use stint_types::units::{RequestId, Timestamp};
 
@@ -67,13 +68,9 @@ impl Idempotency {
         }
         // A beginning and an end for each running request; more only while the store stands still.
         let (jobs, arrived) = mpsc::channel(settings.running_max.saturating_mul(2).max(1));
-        let writer = IdempotencyWriter {
-            store: store.clone(),
-            keep: settings.keep,
-            sweep: settings.sweep,
-            receiver: arrived,
-        };
-        tasks.spawn(writer.run(tasks.clone()));
+        let writer = IdempotencyWriter { store: store.clone() };
+        let retention = Retention { keep: settings.keep, sweep: settings.sweep };
+        tasks.spawn(store_writer::run(writer, arrived, retention, tasks.clone()));
         let places = Arc::new(Semaphore::new(settings.running_max));
         let inner = IdempotencyInner { settings, store, running: DashMap::new(), permits: places, jobs };
         Ok(Idempotency { inner: Arc::new(inner) })

@@ -10,7 +10,7 @@ use stint_sessions::agent::conversations::{
 use stint_types::units::{AccountId, ConversationId, RequestId, Timestamp};
 
 use super::items::{insert_items, read_item};
-use super::records::{make_room, of};
+use super::records::{CONVERSATIONS, of};
 
 /// One that is there already stays as it is.
 const INSERT: &str = "\
@@ -77,7 +77,7 @@ async fn create(
     if connection.execute(insert).await? > 0 {
         insert_items(&new.account, new.id, 1, items, connection).await?;
     }
-    make_room(&new.account, new.id, limits.account, connection).await?;
+    CONVERSATIONS.make_room(&new.account, new.id.as_bytes(), limits.account, connection).await?;
     Ok(ConversationWriteResult::Done)
 }
 
@@ -102,7 +102,7 @@ async fn append(
         }
     };
     insert_items(&new.account, new.id, first, &new.items, connection).await?;
-    make_room(&new.account, new.id, limits.account, connection).await?;
+    CONVERSATIONS.make_room(&new.account, new.id.as_bytes(), limits.account, connection).await?;
     Ok(ConversationWriteResult::Done)
 }
 

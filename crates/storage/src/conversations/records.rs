@@ -1,14 +1,17 @@
 //! Conversations without their items, as rows of the table `conversations`. The database deletes the items of a
 //! conversation with it.
 
-use crate::sql::{SqlConnection, SqlRow, SqlText, Statement, sql, to_column};
+use crate::account_table::AccountTable;
+use crate::sql::{SqlConnection, SqlRow, SqlText, Statement, sql};
 use stint_sessions::agent::conversations::StoredConversation;
 use stint_types::units::{AccountId, ConversationId, Timestamp};
 
 /// What [`conversation`] reads.
 pub(super) const COLUMNS: &str = "account, id, created_at, metadata, episode, key_id";
 
-const DELETE: &str = "DELETE FROM conversations WHERE account = $1 AND id = $2";
+/// The table.
+pub(super) const CONVERSATIONS: AccountTable =
+    AccountTable { name: "conversations", age: "touched_at", sums: "conversation_bytes" };
 
 /// A statement about one conversation: its first two parameters are the account and the id.
 pub(super) fn of(sql: impl Into<SqlText>, account: &AccountId, id: ConversationId) -> Statement {
@@ -47,11 +50,6 @@ pub(super) async fn set_metadata(
     connection.fetch_changed(change).await?.as_ref().map(conversation).transpose()
 }
 
-/// Deletes a conversation.
-pub(super) fn delete(account: &AccountId, id: ConversationId) -> Statement {
-    of(DELETE, account, id)
-}
-
 /// Deletes the oldest conversations; returns how many.
 pub(super) async fn delete_before(
     before: Timestamp,
@@ -65,52 +63,6 @@ pub(super) async fn delete_before(
         &[&connection.dialect().for_update_skip_locked()],
     );
     connection.execute(Statement::new(sql).bind(before).bind(most)).await
-}
-
-/// Deletes others of the account until it keeps to its limit, in the order in which they were touched last.
-pub(super) async fn make_room(
-    account: &AccountId,
-    kept: ConversationId,
-    most: u64,
-    connection: &mut dyn SqlConnection,
-) -> Result<(), sqlx::Error> {
-    loop {
-        // Nobody changes it before this transaction ends.
-        let sql = sql(
-            "SELECT bytes FROM conversation_bytes WHERE account = $1{}",
-            &[&connection.dialect().for_update()],
-        );
-        let bytes: i64 = connection.fetch_one(Statement::new(sql).bind(account)).await?.get("bytes")?;
-        let surplus = bytes.saturating_sub(to_column(most));
-        if surplus <= 0 || !delete_oldest(account, kept, surplus, connection).await? {
-            return Ok(());
-        }
-    }
-}
-
-/// Deletes until so many bytes are free, some conversations at a time; false if there are none.
-async fn delete_oldest(
-    account: &AccountId,
-    kept: ConversationId,
-    bytes: i64,
-    connection: &mut dyn SqlConnection,
-) -> Result<bool, sqlx::Error> {
-    // Conversations that another transaction has locked are left to it. So a transaction that waits for a conversation
-    // has nothing yet that others wait for, and there is no deadlock.
-    let sql = sql(
-        "SELECT id, bytes FROM conversations WHERE account = $1 AND id <> $2 ORDER BY touched_at, id LIMIT 64{}",
-        &[&connection.dialect().for_update_skip_locked()],
-    );
-    let rows = connection.fetch_all(of(sql, account, kept)).await?;
-    let mut free = 0;
-    for row in &rows {
-        if free >= bytes {
-            break;
-        }
-        free += row.get::<i64>("bytes")?;
-        connection.execute(delete(account, ConversationId::from_bytes(row.bytes("id")?))).await?;
-    }
-    Ok(!rows.is_empty())
 }
 
 /// A conversation of a row with these [`COLUMNS`].

@@ -4,7 +4,6 @@ use std::sync::Arc;
 
 use futures_util::{FutureExt, TryFutureExt};
 
-use crate::responses::delete_some_of;
 use crate::sql::{SqlDatabase, Statement};
 use stint_sessions::agent::conversations::{
     ClaimResult, ConversationAppend, ConversationFuture, ConversationLimits, ConversationStore,
@@ -84,13 +83,15 @@ impl ConversationStore for SqlConversationStore {
     }
 
     fn delete<'a>(&'a self, account: &'a AccountId, id: ConversationId) -> ConversationFuture<'a, bool> {
-        self.answer(self.execute(records::delete(account, id)).map_ok(|deleted| deleted > 0))
+        self.answer(
+            self.execute(records::CONVERSATIONS.delete(account, id.as_bytes())).map_ok(|deleted| deleted > 0),
+        )
     }
 
     fn delete_of<'a>(&'a self, account: &'a AccountId, key: Option<KeyId>) -> ConversationFuture<'a, u64> {
         self.answer(async move {
             let mut writer = self.database.writer().await?;
-            let statement = delete_some_of("conversations", account, key, writer.dialect().for_update());
+            let statement = records::CONVERSATIONS.delete_some_of(account, key, writer.dialect());
             writer.execute(statement).await
         })
     }

@@ -7,6 +7,7 @@ mod effort_changes;
 mod embedding;
 mod episode;
 mod event;
+mod json_object_scanner;
 mod member_phase;
 mod message;
 mod provider_members;
@@ -22,6 +23,7 @@ pub use effort_changes::{EffortChange, EffortChanges};
 pub use embedding::{EmbeddingInputs, EmbeddingRequest};
 pub use episode::{EpisodeLimits, EpisodeRaise};
 pub use event::{AnswerNote, ChoiceEvent, FinishReason, ToolCallDelta, is_complete_json};
+pub use json_object_scanner::JsonObjectScanner;
 pub use member_phase::MemberPhase;
 pub use message::{
     CacheTtl, ContentPart, Message, Role, SignedThought, SigningDomain, ThoughtSigner, ToolCall, TurnPhase,

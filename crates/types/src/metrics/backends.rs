@@ -34,8 +34,10 @@ impl BackendMetrics {
         let by_model_and = |label, name, help| make.counter_vec(name, help, &["model", label]);
         let waiting = "Requests that wait for a place on a target";
         let falls = "How often the limit on concurrent calls fell, by what signalled overload";
-        let trips = "How often a target was taken out of use for a while, by the cause";
-        let failures = "Attempts that failed, by the target that failed and whose fault it was";
+        let trips = "How often a target was taken out of use for a while, by the cause: failures (so many in a row), rate (too small \
+                     a share of successes; it is no rate limit) or credential (refused). A Retry-After is no trip";
+        let failures = "Attempts that failed, by the target that failed and whose fault it was: caller, backend, overload (no room: a 429, \
+                        with Retry-After or without), credential, timeout, gateway";
         let withdrawals = "Capabilities withdrawn from a model for a while, since its upstream refused them in a test by the gateway";
         let hedges = "Hedged attempts beside a silent one, by outcome";
         let sheds = "Requests refused because no target had room in time, by the cause";

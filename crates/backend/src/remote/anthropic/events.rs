@@ -8,6 +8,7 @@ use crate::remote::call_ids::CallIds;
 use crate::remote::finish_word;
 use crate::remote::refusal;
 use crate::remote::uncounted::{answer, thought};
+use crate::remote::wire::text;
 use crate::{Failure, Fault, GenerationEnd, Piece, TokenUsage};
 use stint_types::chat::{
     AnswerApi, AnswerNote, ProviderMembers, SignedThought, ThoughtSigner, ToolCallDelta,
@@ -308,10 +309,6 @@ fn keep_unknown(object: &Value, known: &[&str], kept: &mut Map<String, Value>) {
 
 fn arguments(index: u32, more: &str) -> Piece {
     Piece::ToolCall(ToolCallDelta { index, id: None, name: None, arguments: more.to_owned() })
-}
-
-fn text<'v>(value: &'v Value, name: &str) -> &'v str {
-    value.get(name).and_then(Value::as_str).unwrap_or_default()
 }
 
 fn non_empty(text: &str) -> Option<&str> {

@@ -7,6 +7,7 @@ use serde_json::Value;
 use crate::remote::call_ids::CallIds;
 use crate::remote::refusal;
 use crate::remote::uncounted::{answer, refusal_begins, stop, uncounted};
+use crate::remote::wire::text;
 use crate::{Failure, Fault, GenerationEnd, Piece, TokenUsage};
 use stint_types::chat::{AnswerApi, AnswerNote, ProviderMembers, ThoughtSigner, ToolCallDelta};
 use stint_types::units::Tokens;
@@ -247,8 +248,4 @@ fn members(response: &Value) -> Option<ProviderMembers> {
         members.usage = uncounted(usage.clone());
     }
     (!members.is_empty()).then_some(members)
-}
-
-fn text<'v>(value: &'v Value, name: &str) -> &'v str {
-    value.get(name).and_then(Value::as_str).unwrap_or_default()
 }

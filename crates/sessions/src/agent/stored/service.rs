@@ -3,25 +3,18 @@
 
 use std::fmt;
 use std::sync::Arc;
-use std::time::Duration;
 
+use futures_util::future::BoxFuture;
 use tokio::sync::{mpsc, oneshot};
-use tokio::time::{Instant, sleep, sleep_until, timeout_at};
+use tokio::time::{Instant, timeout_at};
 
+use crate::agent::WriteLimiter;
+use crate::store_writer::{self, Retention, StoreWriter};
 use stint_types::tasks::Tasks;
 use stint_types::tenant::Tenant;
 use stint_types::units::{AccountId, RequestId, Timestamp};
 
-use crate::agent::WriteLimiter;
-
 use super::{ResponseChain, ResponseStore, ResponsesError, Settings, StoredResponse};
-
-/// How often one response is tried, and how long the first retry waits; each later one waits twice as long.
-const TRIES_MAX: u32 = 4;
-const RETRY_MIN: Duration = Duration::from_millis(50);
-/// Responses deleted at once: settlements wait for it. Where there were so many, more are deleted soon.
-const PURGE_MAX: u32 = 64;
-const PURGE_PAUSE: Duration = Duration::from_millis(50);
 
 /// What became of a response that was to be kept.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -63,8 +56,10 @@ impl ResponseService {
     /// Starts the writer, which runs until shutdown.
     pub fn open(tasks: &Tasks, store: Arc<dyn ResponseStore>, settings: Settings) -> ResponseService {
         let (jobs, arrived) = mpsc::channel(settings.waiting_max.max(1));
-        let writer = StoredResponseWriter { store: store.clone(), settings: settings.clone(), arrived };
-        tasks.spawn(writer.run(tasks.clone()));
+        let account_max = u64::try_from(settings.account_max).unwrap_or(u64::MAX);
+        let writer = StoredResponseWriter { store: store.clone(), account_max };
+        let retention = Retention { keep: settings.keep, sweep: settings.sweep };
+        tasks.spawn(store_writer::run(writer, arrived, retention, tasks.clone()));
         let writes = WriteLimiter::new(settings.write_rate);
         ResponseService { settings, store, jobs, writes }
     }
@@ -167,58 +162,31 @@ impl fmt::Debug for ResponseService {
 
 struct StoredResponseWriter {
     store: Arc<dyn ResponseStore>,
-    settings: Settings,
-    arrived: mpsc::Receiver<StoredResponseJob>,
+    account_max: u64,
 }
 
-impl StoredResponseWriter {
-    /// Runs until shutdown, and then until everything is written that arrived.
-    async fn run(mut self, tasks: Tasks) {
-        let stopping = tasks.stopping();
-        tokio::pin!(stopping);
-        let mut purge = Instant::now() + self.settings.sweep;
-        let mut is_closing = false;
-        loop {
-            tokio::select! {
-                job = self.arrived.recv() => match job {
-                    None => return,
-                    Some(StoredResponseJob { response, reply }) => {
-                        // Nobody may be waiting any more.
-                        let _ = reply.send(self.write(&response).await);
-                    }
-                },
-                () = &mut stopping, if !is_closing => {
-                    is_closing = true;
-                    self.arrived.close();
-                }
-                () = sleep_until(purge) => purge = Instant::now() + self.purge().await,
-            }
-        }
+impl StoreWriter for StoredResponseWriter {
+    type Job = StoredResponseJob;
+    type Batch = StoredResponseJob;
+    type Written = ();
+    type Error = ResponsesError;
+
+    const FAILURE: &'static str = "the store of responses failed";
+
+    fn batch(first: StoredResponseJob, _: &mut mpsc::Receiver<StoredResponseJob>) -> StoredResponseJob {
+        first
     }
 
-    async fn write(&self, response: &StoredResponse) -> Result<(), ResponsesError> {
-        let most = u64::try_from(self.settings.account_max).unwrap_or(u64::MAX);
-        let mut wait = RETRY_MIN;
-        for _ in 1..TRIES_MAX {
-            match self.store.keep(response, most).await {
-                Ok(()) => return Ok(()),
-                Err(error) => report(&error),
-            }
-            sleep(wait).await;
-            wait *= 2;
-        }
-        self.store.keep(response, most).await.inspect_err(report)
+    fn write<'a>(&'a self, job: &'a StoredResponseJob) -> BoxFuture<'a, Result<(), ResponsesError>> {
+        self.store.keep(&job.response, self.account_max)
     }
 
-    /// Deletes some of what is too old; returns when to look again.
-    async fn purge(&self) -> Duration {
-        let before = Timestamp::now().before(self.settings.keep);
-        match self.store.purge(before, PURGE_MAX).await {
-            Ok(purged) if purged >= u64::from(PURGE_MAX) => return PURGE_PAUSE,
-            Ok(_) => {}
-            Err(error) => report(&error),
-        }
-        self.settings.sweep
+    fn reply(job: StoredResponseJob, written: Result<(), ResponsesError>) {
+        let _ = job.reply.send(written);
+    }
+
+    fn purge(&self, before: Timestamp, most: u32) -> BoxFuture<'_, Result<u64, ResponsesError>> {
+        self.store.purge(before, most)
     }
 }
 
@@ -231,13 +199,10 @@ fn writes_too_much(id: RequestId, account: &AccountId) -> ResponseStoreResult {
     ResponseStoreResult::Failed
 }
 
-fn report(error: &ResponsesError) {
-    let source = std::error::Error::source(error).map(ToString::to_string);
-    tracing::error!(%error, source, "the store of responses failed");
-}
-
 #[cfg(test)]
 mod tests {
+    use std::time::Duration;
+
     use futures_util::future::join_all;
 
     use stint_types::tenant::{KeyId, hash_key};

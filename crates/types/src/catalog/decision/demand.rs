@@ -137,6 +137,9 @@ impl ModelDemand {
 
     /// The chance of a right answer with a thinking budget of `t`: F(t)·done + (1 − F(t))·cut(t).
     pub fn success(&self, t: Tokens) -> Chance {
+        if t == Tokens::ZERO {
+            return self.blind;
+        }
         self.success_truncated(t, &self.thinking.truncated_at(t.as_f64(), self.thinking.mean()))
     }
 

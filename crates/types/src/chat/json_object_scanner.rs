@@ -2,7 +2,7 @@
 
 /// Where a JSON object ends that comes in pieces.
 #[derive(Debug, Clone, Default)]
-pub(super) struct JsonObjectScanner {
+pub struct JsonObjectScanner {
     /// Bytes read so far.
     read: usize,
     depth: usize,
@@ -14,7 +14,7 @@ pub(super) struct JsonObjectScanner {
 
 impl JsonObjectScanner {
     /// Reads on.
-    pub(super) fn push(&mut self, piece: &str) {
+    pub fn push(&mut self, piece: &str) {
         for byte in piece.bytes() {
             if self.end.is_some() {
                 return;
@@ -25,12 +25,12 @@ impl JsonObjectScanner {
     }
 
     /// True if its end is there, or if it is no object.
-    pub(super) fn is_closed(&self) -> bool {
+    pub fn is_closed(&self) -> bool {
         self.end.is_some()
     }
 
     /// The text that was read: the object, and what stands after it.
-    pub(super) fn split<'t>(&self, text: &'t str) -> (&'t str, &'t str) {
+    pub fn split<'t>(&self, text: &'t str) -> (&'t str, &'t str) {
         self.end.and_then(|end| text.split_at_checked(end)).unwrap_or((text, ""))
     }
 
