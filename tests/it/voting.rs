@@ -332,7 +332,7 @@ async fn a_probe_is_bought_where_it_may_change_the_plan_and_is_paid() {
         let (drafts, tokens) = (3, Tokens(16));
         let probe = Some(DifficultyProbe { model: "p".into(), drafts, thinking: Tokens::ZERO, tokens });
         // So much is a right answer worth that whether to think at all is open.
-        let worth = Money(160_000);
+        let worth = Money(640_000);
         let route = Route { probe, worth, vote: None, ..route(AnswerComparison::Number) };
         let world = World::routed(models, vec![tenant("key", 1_000_000_000)], vec![route]).await;
         let answer = world.ask("sk-key", &question(&more)).await.good();
