@@ -32,7 +32,7 @@ const MEASURED_CONFIDENCE: f64 = 0.6;
 const AS_HARD_AS_MMLU_PRO: f64 = 7.2;
 const HARDER_PER_FOLD: f64 = 2.5;
 /// No text is easier or harder than that.
-const EASIER_MAX: f64 = 6.0;
+const EASIER_MAX: f64 = 4.0;
 
 /// A request as models are told about it that were never measured here.
 pub(super) struct PriorEstimator<'a> {
