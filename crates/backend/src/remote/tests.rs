@@ -261,6 +261,7 @@ async fn a_stream_that_does_not_end_behind_its_last_event_keeps_nobody_waiting()
     assert!(matches!(pieces.last(), Some(Piece::End(_))), "{pieces:?}");
     let took = began.elapsed();
     assert!((20..=22).contains(&took.as_millis()), "{took:?}");
+    drop(generation);
     upstream.left().await;
 }
 
