@@ -7,6 +7,8 @@
 use std::borrow::Cow;
 use std::hash::{DefaultHasher, Hasher};
 
+use sha2::{Digest, Sha256};
+
 use stint_types::chat::{ContentPart, Message, Request, Role, SigningDomain};
 use stint_types::units::{SeededRng, mix64};
 
