@@ -52,14 +52,20 @@ fn add_message(text: &mut PromptText, message: &Message) {
 /// Adds a text: its unspaced part by itself, the rest as a program or as prose.
 fn add(text: &mut PromptText, said: &str) {
     let (mut read, mut unspaced, mut letters, mut signs) = (0.0, 0.0, 0.0, 0.0);
-    for letter in parts(said).into_iter().flat_map(str::chars) {
-        let bytes = count(letter.len_utf8());
-        read += bytes;
-        if is_unspaced(letter) {
-            unspaced += bytes;
-        } else {
-            letters += 1.0;
-            signs += if is_sign(letter) { 1.0 } else { 0.0 };
+    for part in parts(said) {
+        read += count(part.len());
+        if part.is_ascii() {
+            letters += count(part.len());
+            signs += count(part.bytes().filter(|byte| is_sign(char::from(*byte))).count());
+            continue;
+        }
+        for letter in part.chars() {
+            if is_unspaced(letter) {
+                unspaced += count(letter.len_utf8());
+            } else {
+                letters += 1.0;
+                signs += if is_sign(letter) { 1.0 } else { 0.0 };
+            }
         }
     }
     if read <= 0.0 {
