@@ -1,5 +1,6 @@
 //! The driver of one choice: moves pieces from a backend through the phase machine to the caller.
 
+use std::iter::once;
 use std::time::Duration;
 
 use futures_util::StreamExt;
@@ -246,9 +247,9 @@ impl<T: From<IndexedEvent> + EventSize> ChoiceDriver<'_, T> {
 
     async fn send(&mut self, event: ChoiceEvent) -> Result<(), ChoiceError> {
         self.progress.record_event(&event);
-        let pieces = event_pieces(event);
-        let (is_cut, mut has_waited) = (pieces.len() > 1, false);
-        for piece in pieces {
+        let (first, others) = event_pieces(event);
+        let (is_cut, mut has_waited) = (!others.is_empty(), false);
+        for piece in once(first).chain(others) {
             let sent = self.events.try_send((self.job.index, piece).into());
             let Some(waiting) = sent.map_err(|_| ChoiceError::Disconnected)? else { continue };
             has_waited = true;

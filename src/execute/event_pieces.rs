@@ -5,20 +5,23 @@ use stint_types::chat::{ChoiceEvent, ToolCallDelta};
 /// The most bytes of one event's text.
 const TEXT_MAX: usize = 8 << 10;
 
-/// The event in pieces, in order. Each has its own memory, so that none is kept for those that were sent.
-pub(super) fn event_pieces(mut event: ChoiceEvent) -> impl ExactSizeIterator<Item = ChoiceEvent> {
-    let mut pieces = Vec::new();
+/// The first piece of an event, which mostly is all of it, and the others in order. Each has its own memory, so that none is kept for
+/// those that were sent.
+pub(super) fn event_pieces(mut event: ChoiceEvent) -> (ChoiceEvent, Vec<ChoiceEvent>) {
     let length = text_of(&event).map_or(0, str::len);
-    let mut done = 0;
-    while length > TEXT_MAX && done < length {
+    if length <= TEXT_MAX {
+        return (event, Vec::new());
+    }
+    let (mut first, mut others, mut done) = (None, Vec::new(), 0);
+    while done < length {
         let end = text_of(&event).map_or(length, |text| text.floor_char_boundary(done + TEXT_MAX));
-        pieces.extend(cut(&mut event, done, end));
+        match cut(&mut event, done, end) {
+            Some(piece) if first.is_none() => first = Some(piece),
+            piece => others.extend(piece),
+        }
         done = end;
     }
-    if pieces.is_empty() {
-        pieces.push(event);
-    }
-    pieces.into_iter()
+    (first.unwrap_or(event), others)
 }
 
 fn text_of(event: &ChoiceEvent) -> Option<&str> {
@@ -48,11 +51,16 @@ fn cut(event: &mut ChoiceEvent, from: usize, end: usize) -> Option<ChoiceEvent> 
 mod tests {
     use super::*;
 
+    fn all(event: ChoiceEvent) -> Vec<ChoiceEvent> {
+        let (first, others) = event_pieces(event);
+        [vec![first], others].concat()
+    }
+
     #[test]
     fn a_long_text_is_cut_between_its_characters_and_nothing_is_lost() {
         for length in [TEXT_MAX, TEXT_MAX + 1, 3 * TEXT_MAX + 5] {
             let text = "ä".repeat(length / 2) + "b";
-            let pieces: Vec<_> = event_pieces(ChoiceEvent::Answer(text.clone())).collect();
+            let pieces = all(ChoiceEvent::Answer(text.clone()));
             let joined: String = pieces.iter().filter_map(text_of).collect();
             assert!(
                 joined == text
@@ -70,7 +78,7 @@ mod tests {
             ChoiceEvent::Answer(String::new()),
             ChoiceEvent::Logprobs(Vec::new()),
         ] {
-            assert_eq!(event_pieces(event.clone()).collect::<Vec<_>>(), [event]);
+            assert_eq!(all(event.clone()), [event]);
         }
     }
 
@@ -78,7 +86,7 @@ mod tests {
     fn a_tool_call_is_named_in_its_first_piece() {
         let arguments = "x".repeat(TEXT_MAX + 1);
         let call = ToolCallDelta { index: 3, id: Some("i".into()), name: Some("n".into()), arguments };
-        let pieces: Vec<_> = event_pieces(ChoiceEvent::ToolCall(call)).collect();
+        let pieces = all(ChoiceEvent::ToolCall(call));
         let rest = ToolCallDelta { index: 3, id: None, name: None, arguments: "x".into() };
         assert!(
             matches!(&pieces[0], ChoiceEvent::ToolCall(call) if call.id.is_some() && call.name.is_some() && call.arguments.len() == TEXT_MAX)

@@ -61,11 +61,9 @@ impl TokenLowerBound {
     /// The same of plain letters, of which each weighs as much unless it is a mark that is repeated.
     fn add_ascii(&mut self, text: &[u8]) {
         let (Some(first), Some(last)) = (text.first(), text.last()) else { return };
-        let is_repeat = |(before, byte): (u8, u8)| before == byte && !byte.is_ascii_alphanumeric();
         let before = self.last.and_then(|last| u8::try_from(last).ok());
-        let begins_so = before.is_some_and(|before| is_repeat((before, *first)));
-        let pairs = text.iter().zip(&text[1..]).map(|(before, byte)| is_repeat((*before, *byte)));
-        let repeats = u64::from(begins_so) + pairs.map(u64::from).sum::<u64>();
+        let begins_so = before.is_some_and(|before| is_repeat(before, *first));
+        let repeats = u64::from(begins_so) + repeats(text);
         let weight = CHARACTER * (text.len() as u64 - repeats) + REPEATED * repeats;
         self.sum = self.sum.saturating_add(weight);
         self.last = Some(char::from(*last));
@@ -87,6 +85,11 @@ impl TokenLowerBound {
         if self.sum.saturating_add(CHARACTER.saturating_mul(text.len() as u64)) <= most {
             return text.len();
         }
+        let mut whole = self;
+        whole.add(text);
+        if whole.sum <= most {
+            return text.len();
+        }
         let beyond = |(_, character): &(usize, char)| {
             self.push(*character);
             self.sum > most
@@ -104,6 +107,22 @@ impl TokenLowerBound {
             _ => CHARACTER,
         });
     }
+}
+
+/// How many bytes of plain letters are marks behind the same mark.
+fn repeats(text: &[u8]) -> u64 {
+    // So many are counted in one byte, and with that many at once.
+    const COUNTED: usize = u8::MAX as usize;
+    let pieces = text.chunks(COUNTED).zip(text[1..].chunks(COUNTED));
+    let count = |(before, after): (&[u8], &[u8])| -> u8 {
+        before.iter().zip(after).map(|(before, byte)| u8::from(is_repeat(*before, *byte))).sum()
+    };
+    pieces.map(|piece| u64::from(count(piece))).sum()
+}
+
+/// Whether a byte is a mark behind the same mark.
+fn is_repeat(before: u8, byte: u8) -> bool {
+    (before == byte) & !byte.is_ascii_alphanumeric()
 }
 
 impl ObservedOutput {

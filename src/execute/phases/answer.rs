@@ -1,5 +1,7 @@
 //! The answer: when it begins, and which of its text its reader sees.
 
+use std::borrow::Cow;
+
 use stint_types::catalog::{EnforcementClass, ThinkingStopReason};
 use stint_types::units::Tokens;
 
@@ -17,19 +19,19 @@ impl ChoiceStateMachine {
     }
 
     /// What of the text is new, where the answer is continued and its upstream may begin it again.
-    pub(super) fn new_text(&mut self, text: &str) -> String {
-        let Some(filter) = &mut self.repeat_filter else { return text.to_owned() };
+    pub(super) fn new_text<'t>(&mut self, text: &'t str) -> Cow<'t, str> {
+        let Some(filter) = &mut self.repeat_filter else { return text.into() };
         let new = filter.push(text);
         if new.is_empty() {
             self.account.add_dropped(text, Tokens::ZERO);
         }
-        new
+        new.into()
     }
 
     /// What the repeat filter withheld, so far as the limit lets it pass, now that no more comes.
     pub(super) fn flush_repeat_filter(&mut self) -> String {
         let text = self.repeat_filter.as_mut().map(RepeatFilter::flush).unwrap_or_default();
-        self.enforcer.pass(&text)
+        self.enforcer.pass(&text).to_owned()
     }
 
     /// What may be shown of an answer that continues like this.

@@ -152,10 +152,10 @@ impl LimitEnforcer {
     }
 
     /// What of the answer's text passes now.
-    pub(super) fn pass(&mut self, text: &str) -> String {
+    pub(super) fn pass<'t>(&mut self, text: &'t str) -> &'t str {
         if self.guard.counts_each_token() && !self.is_beyond {
             // Each of its tokens was held against the limit.
-            return text.to_owned();
+            return text;
         }
         let most = self.passable_max();
         let too_many = self.behavior.has_token_per_piece && self.guard.answer_tokens() > most;
@@ -165,7 +165,7 @@ impl LimitEnforcer {
         if !self.is_beyond {
             self.withheld.push_str(later);
         }
-        now.to_owned()
+        now
     }
 
     /// True if something may have come after the upstream's limit.

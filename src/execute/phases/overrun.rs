@@ -36,7 +36,7 @@ impl ChoiceStateMachine {
                 self.account.add_solution(&text, tokens);
                 let passed = self.enforcer.pass(&text);
                 self.has_answered |= !passed.is_empty();
-                let shown = self.shown_text(&passed);
+                let shown = self.shown_text(passed);
                 self.hang_up(shown)
             }
             Piece::Usage(usage) => {

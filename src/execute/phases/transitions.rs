@@ -169,8 +169,8 @@ impl ChoiceStateMachine {
         self.enforcer.record_answer(text);
         let text = self.enforcer.pass(text);
         self.has_answered |= !text.is_empty();
-        self.observe_answer(&text);
-        let shown = self.shown_text(&text);
+        self.observe_answer(text);
+        let shown = self.shown_text(text);
         if self.enforcer.is_answer_beyond() {
             self.hang_up(shown)
         } else if self.stop_filter.stopped_by().is_some() {

@@ -90,8 +90,7 @@ impl Sqlite {
     /// Runs statements in one transaction, of parameters without names. All of it is one trip to the connection's thread: a trip
     /// costs more than most statements do. One whose future is dropped is whole or not there.
     pub(super) async fn write_together(&self, statements: Vec<Statement>) -> Result<(), sqlx::Error> {
-        let (begin, commit) = (Statement::new("BEGIN IMMEDIATE"), Statement::new("COMMIT"));
-        let all = Statement::together(once(begin).chain(statements).chain(once(commit)).collect());
+        let all = in_transaction(statements);
         let mut writer = self.lock_writer().await?;
         // Who leaves in the middle of it does not know how it ends, and the next has a connection of its own.
         self.is_writer_broken.store(true, Ordering::Relaxed);
@@ -145,6 +144,17 @@ impl SqlDatabase for Sqlite {
     fn writer(&self) -> BoxFuture<'_, Result<Session<'_>, sqlx::Error>> {
         async { Ok(self.session(self.lock_writer().await?)) }.boxed()
     }
+}
+
+/// These statements as one that is whole or not there. One alone is that by itself, with its triggers.
+fn in_transaction(mut statements: Vec<Statement>) -> Statement {
+    if statements.len() == 1
+        && let Some(only) = statements.pop()
+    {
+        return only;
+    }
+    let (begin, commit) = (Statement::new("BEGIN IMMEDIATE"), Statement::new("COMMIT"));
+    Statement::together(once(begin).chain(statements).chain(once(commit)).collect())
 }
 
 async fn connect(settings: &SqliteSettings) -> Result<SqliteConnection, sqlx::Error> {
