@@ -18,9 +18,7 @@ pub(super) fn inverse<const N: usize>(matrix: &SquareMatrix<N>) -> Option<Square
             add_multiple(&mut inverse[i][..=i], &row[..=i], row[i]);
         }
     }
-    for i in 0..N {
-        (0..i).for_each(|j| inverse[j][i] = inverse[i][j]);
-    }
+    (0..N).for_each(|i| (0..i).for_each(|j| inverse[j][i] = inverse[i][j]));
     Some(inverse)
 }
 
