@@ -1,14 +1,17 @@
 // Attention of one row over one split of the cached positions up to its own, for TOGETHER heads that share keys and
 // values: one workgroup of eight lanes, which goes from block to block with a running softmax. For software drivers, where a read
 // costs as much as many products, memory that threads share is no nearer than any other, and a reduction goes through the lanes one by
-// one. So keys and values are read once for all of the heads, eight numbers at a time, and what all lanes need each has a part of, and
-// hands it round. Scores: lanes do positions, two of a block of 16 each. Sums: lanes do numbers, eight of every 64. A row
-// of one split is done here; the others' shares are combined by another kernel.
-// Sums' indices are all known when the kernel is compiled, so that they need no memory. What goes over scores is a loop nevertheless:
-// written out, all reads would come before all sums, and find nothing in the nearest memory.
+// one. So keys and values are read once for all of the heads, eight numbers at a time, queries once for all blocks, and what all lanes
+// need each has a part of, and hands it round. Scores: lanes do positions, two of a block of 16 each. Sums: lanes do numbers, eight of
+// every 64, for two positions at a time. A row of one split is done here; the others' shares are combined by another kernel.
+// All is written out, block by block: indices are known when the kernel is compiled, so that what it keeps needs no memory of its own.
+// A loop inside would mask all that goes from turn to turn. Drivers do not leave out products with zero: what is not for TOGETHER heads
+// is not written.
 @group(0) @binding(0) var queries: texture_storage_2d<rgba32uint, read>;
 @group(0) @binding(1) var keys: texture_storage_2d<rgba32uint, read>;
 @group(0) @binding(2) var values: texture_storage_2d<rgba32uint, read>;
+// The lane's eight of every 64 numbers of each head's query.
+var<private> q0: array<Eight, 4>; var<private> q1: array<Eight, 4>; var<private> q2: array<Eight, 4>; var<private> q3: array<Eight, 4>;
 var<private> sums: array<vec4<f32>, 32>;  // the lane's eight of every 64 numbers, as two fours of each head
 var<private> s0: vec4<f32>; var<private> s1: vec4<f32>;  // scores of the lane's two positions, one number a head
 const NONE = -1e30;
@@ -35,73 +38,95 @@ fn value_eight(cell: vec2<u32>, place: u32) -> Eight {
 // The lane's eight of the g-th 64 numbers, or the last one where it has none.
 fn own_eight(g: u32, lane: u32) -> u32 { return min(g * 8u + lane, HEAD_DIM / 8u - 1u); }
 
-// Eight numbers of the heads' queries, times those of the lane's two keys.
-fn score(n: u32, cell: vec2<u32>, lane: u32, q0: vec4<f32>, q1: vec4<f32>, q2: vec4<f32>, q3: vec4<f32>,
-         q4: vec4<f32>, q5: vec4<f32>, q6: vec4<f32>, q7: vec4<f32>) {
-  if (HEAD_DIM % 64u > 0u && n >= HEAD_DIM / 8u) { return; }
-  let a = key_eight(cell, key_place(lane, n));
-  let b = key_eight(cell, key_place(lane + 8u, n));
-  s0 += ((q0 * a.low.x + q1 * a.low.y) + (q2 * a.low.z + q3 * a.low.w))
-      + ((q4 * a.high.x + q5 * a.high.y) + (q6 * a.high.z + q7 * a.high.w));
-  s1 += ((q0 * b.low.x + q1 * b.low.y) + (q2 * b.low.z + q3 * b.low.w))
-      + ((q4 * b.high.x + q5 * b.high.y) + (q6 * b.high.z + q7 * b.high.w));
-}
-
-// The g-th 64 numbers of the heads from `head` to `last` at most. Each lane reads eight, and hands them round.
-fn score_all(g: u32, cell: vec2<u32>, row: u32, head: u32, last: u32, lane: u32) {
+fn read_queries(g: u32, row: u32, head: u32, last: u32, lane: u32) {
+  if (g * 64u >= HEAD_DIM) { return; }
   let own = own_eight(g, lane) * 2u;
   let width = HEAD_DIM / 4u;
-  let p = read_eight(vec2<u32>(head * width + own, row));
-  var q = Eight(); var r = Eight(); var s = Eight();
-  if (TOGETHER > 1u) { q = read_eight(vec2<u32>(min(head + 1u, last) * width + own, row)); }
-  if (TOGETHER > 2u) { r = read_eight(vec2<u32>(min(head + 2u, last) * width + own, row)); }
-  if (TOGETHER > 3u) { s = read_eight(vec2<u32>(min(head + 3u, last) * width + own, row)); }
-  let a = vec4<f32>(p.low.x, q.low.x, r.low.x, s.low.x); let b = vec4<f32>(p.low.y, q.low.y, r.low.y, s.low.y);
-  let c = vec4<f32>(p.low.z, q.low.z, r.low.z, s.low.z); let d = vec4<f32>(p.low.w, q.low.w, r.low.w, s.low.w);
-  let e = vec4<f32>(p.high.x, q.high.x, r.high.x, s.high.x); let f = vec4<f32>(p.high.y, q.high.y, r.high.y, s.high.y);
-  let h = vec4<f32>(p.high.z, q.high.z, r.high.z, s.high.z); let j = vec4<f32>(p.high.w, q.high.w, r.high.w, s.high.w);
-  score(g * 8u + 0u, cell, lane, subgroupBroadcast(a, 0u), subgroupBroadcast(b, 0u), subgroupBroadcast(c, 0u),
-        subgroupBroadcast(d, 0u), subgroupBroadcast(e, 0u), subgroupBroadcast(f, 0u), subgroupBroadcast(h, 0u), subgroupBroadcast(j, 0u));
-  score(g * 8u + 1u, cell, lane, subgroupBroadcast(a, 1u), subgroupBroadcast(b, 1u), subgroupBroadcast(c, 1u),
-        subgroupBroadcast(d, 1u), subgroupBroadcast(e, 1u), subgroupBroadcast(f, 1u), subgroupBroadcast(h, 1u), subgroupBroadcast(j, 1u));
-  score(g * 8u + 2u, cell, lane, subgroupBroadcast(a, 2u), subgroupBroadcast(b, 2u), subgroupBroadcast(c, 2u),
-        subgroupBroadcast(d, 2u), subgroupBroadcast(e, 2u), subgroupBroadcast(f, 2u), subgroupBroadcast(h, 2u), subgroupBroadcast(j, 2u));
-  score(g * 8u + 3u, cell, lane, subgroupBroadcast(a, 3u), subgroupBroadcast(b, 3u), subgroupBroadcast(c, 3u),
-        subgroupBroadcast(d, 3u), subgroupBroadcast(e, 3u), subgroupBroadcast(f, 3u), subgroupBroadcast(h, 3u), subgroupBroadcast(j, 3u));
-  score(g * 8u + 4u, cell, lane, subgroupBroadcast(a, 4u), subgroupBroadcast(b, 4u), subgroupBroadcast(c, 4u),
-        subgroupBroadcast(d, 4u), subgroupBroadcast(e, 4u), subgroupBroadcast(f, 4u), subgroupBroadcast(h, 4u), subgroupBroadcast(j, 4u));
-  score(g * 8u + 5u, cell, lane, subgroupBroadcast(a, 5u), subgroupBroadcast(b, 5u), subgroupBroadcast(c, 5u),
-        subgroupBroadcast(d, 5u), subgroupBroadcast(e, 5u), subgroupBroadcast(f, 5u), subgroupBroadcast(h, 5u), subgroupBroadcast(j, 5u));
-  score(g * 8u + 6u, cell, lane, subgroupBroadcast(a, 6u), subgroupBroadcast(b, 6u), subgroupBroadcast(c, 6u),
-        subgroupBroadcast(d, 6u), subgroupBroadcast(e, 6u), subgroupBroadcast(f, 6u), subgroupBroadcast(h, 6u), subgroupBroadcast(j, 6u));
-  score(g * 8u + 7u, cell, lane, subgroupBroadcast(a, 7u), subgroupBroadcast(b, 7u), subgroupBroadcast(c, 7u),
-        subgroupBroadcast(d, 7u), subgroupBroadcast(e, 7u), subgroupBroadcast(f, 7u), subgroupBroadcast(h, 7u), subgroupBroadcast(j, 7u));
+  q0[g] = read_eight(vec2<u32>(head * width + own, row));
+  if (TOGETHER > 1u) { q1[g] = read_eight(vec2<u32>(min(head + 1u, last) * width + own, row)); }
+  if (TOGETHER > 2u) { q2[g] = read_eight(vec2<u32>(min(head + 2u, last) * width + own, row)); }
+  if (TOGETHER > 3u) { q3[g] = read_eight(vec2<u32>(min(head + 3u, last) * width + own, row)); }
 }
 
-// The highest of the lanes' numbers, of each head.
-fn highest(v: vec4<f32>) -> vec4<f32> {
-  let a = max(max(subgroupBroadcast(v, 0u), subgroupBroadcast(v, 1u)), max(subgroupBroadcast(v, 2u), subgroupBroadcast(v, 3u)));
-  let b = max(max(subgroupBroadcast(v, 4u), subgroupBroadcast(v, 5u)), max(subgroupBroadcast(v, 6u), subgroupBroadcast(v, 7u)));
-  return max(a, b);
+// What another lane has.
+fn of_lane(e: Eight, lane: u32) -> Eight { return Eight(subgroupShuffle(e.low, lane), subgroupShuffle(e.high, lane)); }
+
+fn product(a: Eight, b: Eight) -> f32 {
+  let low = a.low * b.low;
+  let high = a.high * b.high;
+  return ((low.x + low.y) + (low.z + low.w)) + ((high.x + high.y) + (high.z + high.w));
 }
 
-fn add(at: u32, eight: Eight, weight: f32) {
-  sums[at] += weight * eight.low;
-  sums[at + 1u] += weight * eight.high;
+// The n-th eight of the g-th 64 numbers of the heads' queries, times those of the lane's two keys.
+fn score(g: u32, n: u32, cell: vec2<u32>, lane: u32) {
+  let eight = g * 8u + n;
+  if (eight >= HEAD_DIM / 8u) { return; }
+  let near = key_eight(cell, key_place(lane, eight));
+  let far = key_eight(cell, key_place(lane + 8u, eight));
+  let p = of_lane(q0[g], n);
+  s0.x += product(p, near);
+  s1.x += product(p, far);
+  if (TOGETHER > 1u) { let q = of_lane(q1[g], n); s0.y += product(q, near); s1.y += product(q, far); }
+  if (TOGETHER > 2u) { let q = of_lane(q2[g], n); s0.z += product(q, near); s1.z += product(q, far); }
+  if (TOGETHER > 3u) { let q = of_lane(q3[g], n); s0.w += product(q, near); s1.w += product(q, far); }
 }
 
-// The lane's eight of the g-th 64 numbers of a value, times the heads' weights of its position.
-fn sum(g: u32, cell: vec2<u32>, position: u32, lane: u32, w: vec4<f32>) {
+fn score_all(g: u32, cell: vec2<u32>, lane: u32) {
   if (g * 64u >= HEAD_DIM) { return; }
-  let value = value_eight(cell, value_place(position, own_eight(g, lane)));
-  add(g * 8u, value, w.x);
-  if (TOGETHER > 1u) { add(g * 8u + 2u, value, w.y); }
-  if (TOGETHER > 2u) { add(g * 8u + 4u, value, w.z); }
-  if (TOGETHER > 3u) { add(g * 8u + 6u, value, w.w); }
+  score(g, 0u, cell, lane); score(g, 1u, cell, lane); score(g, 2u, cell, lane); score(g, 3u, cell, lane);
+  score(g, 4u, cell, lane); score(g, 5u, cell, lane); score(g, 6u, cell, lane); score(g, 7u, cell, lane);
 }
 
-fn sum_all(cell: vec2<u32>, position: u32, lane: u32, w: vec4<f32>) {
-  sum(0u, cell, position, lane, w); sum(1u, cell, position, lane, w); sum(2u, cell, position, lane, w); sum(3u, cell, position, lane, w);
+// The highest of eight lanes' numbers.
+fn highest_of(v: f32) -> f32 {
+  let two = max(v, subgroupShuffleXor(v, 1u));
+  let four = max(two, subgroupShuffleXor(two, 2u));
+  return max(four, subgroupShuffleXor(four, 4u));
+}
+
+// The same of each head.
+fn highest(v: vec4<f32>) -> vec4<f32> {
+  var found = vec4<f32>(highest_of(v.x), NONE, NONE, NONE);
+  if (TOGETHER > 1u) { found.y = highest_of(v.y); }
+  if (TOGETHER > 2u) { found.z = highest_of(v.z); }
+  if (TOGETHER > 3u) { found.w = highest_of(v.w); }
+  return found;
+}
+
+// The exponential of each head's number.
+fn exponential(v: vec4<f32>) -> vec4<f32> {
+  var found = vec4<f32>(exp(v.x), 0.0, 0.0, 0.0);
+  if (TOGETHER > 1u) { found.y = exp(v.y); }
+  if (TOGETHER > 2u) { found.z = exp(v.z); }
+  if (TOGETHER > 3u) { found.w = exp(v.w); }
+  return found;
+}
+
+fn add(at: u32, a: Eight, b: Eight, weight_a: f32, weight_b: f32) {
+  sums[at] += weight_a * a.low + weight_b * b.low;
+  sums[at + 1u] += weight_a * a.high + weight_b * b.high;
+}
+
+// The lane's eight of the g-th 64 numbers of two values, times the heads' weights of their positions, `v` and `w`.
+fn sum(g: u32, cell: vec2<u32>, first: u32, second: u32, lane: u32, v: vec4<f32>, w: vec4<f32>) {
+  if (g * 64u >= HEAD_DIM) { return; }
+  let a = value_eight(cell, value_place(first, own_eight(g, lane)));
+  let b = value_eight(cell, value_place(second, own_eight(g, lane)));
+  add(g * 8u, a, b, v.x, w.x);
+  if (TOGETHER > 1u) { add(g * 8u + 2u, a, b, v.y, w.y); }
+  if (TOGETHER > 2u) { add(g * 8u + 4u, a, b, v.z, w.z); }
+  if (TOGETHER > 3u) { add(g * 8u + 6u, a, b, v.w, w.w); }
+}
+
+// Of two neighbours in a block, which lanes weighed from `source` on. Positions past `rest` are not read, for nobody knows what is
+// there: their weights are zero.
+fn sum_all(cell: vec2<u32>, position: u32, rest: u32, lane: u32, weights: vec4<f32>, source: u32) {
+  let first = min(position, rest);
+  let second = min(position + 1u, rest);
+  let v = subgroupShuffle(weights, source);
+  let w = subgroupShuffle(weights, source + 1u);
+  sum(0u, cell, first, second, lane, v, w); sum(1u, cell, first, second, lane, v, w);
+  sum(2u, cell, first, second, lane, v, w); sum(3u, cell, first, second, lane, v, w);
 }
 
 fn scale(g: u32, by: vec4<f32>) {
@@ -152,38 +177,32 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index
   let unit = 1.0 / sqrt(f32(HEAD_DIM));
   var peak = vec4<f32>(NONE);
   var total = vec4<f32>();
+  read_queries(0u, row, head, last, lane); read_queries(1u, row, head, last, lane);
+  read_queries(2u, row, head, last, lane); read_queries(3u, row, head, last, lane);
   for (var begin = start; begin < end; begin += BLOCK) {
     let cell = block_origin(blocks[table + begin / BLOCK], kv_head);
     s0 = vec4<f32>(); s1 = vec4<f32>();
-    for (var g = 0u; g * 64u < HEAD_DIM; g++) { score_all(g, cell, row, head, last, lane); }
+    score_all(0u, cell, lane); score_all(1u, cell, lane); score_all(2u, cell, lane); score_all(3u, cell, lane);
     let near = begin + lane < end;
     let far = begin + lane + 8u < end;
     s0 = select(vec4<f32>(NONE), s0 * unit, near);
     s1 = select(vec4<f32>(NONE), s1 * unit, far);
     let top = max(peak, highest(max(s0, s1)));
-    let shrink = exp(peak - top);
-    let w0 = select(vec4<f32>(), exp(s0 - top), near);
-    let w1 = select(vec4<f32>(), exp(s1 - top), far);
+    let shrink = exponential(peak - top);
+    let w0 = select(vec4<f32>(), exponential(s0 - top), near);
+    let w1 = select(vec4<f32>(), exponential(s1 - top), far);
     peak = top;
     total = total * shrink + (w0 + w1);
     scale(0u, shrink); scale(1u, shrink); scale(2u, shrink); scale(3u, shrink);
-    let rest = end - begin - 1u;  // positions past it are not read, for nobody knows what is there
-    sum_all(cell, min(0u, rest), lane, subgroupBroadcast(w0, 0u));
-    sum_all(cell, min(1u, rest), lane, subgroupBroadcast(w0, 1u));
-    sum_all(cell, min(2u, rest), lane, subgroupBroadcast(w0, 2u));
-    sum_all(cell, min(3u, rest), lane, subgroupBroadcast(w0, 3u));
-    sum_all(cell, min(4u, rest), lane, subgroupBroadcast(w0, 4u));
-    sum_all(cell, min(5u, rest), lane, subgroupBroadcast(w0, 5u));
-    sum_all(cell, min(6u, rest), lane, subgroupBroadcast(w0, 6u));
-    sum_all(cell, min(7u, rest), lane, subgroupBroadcast(w0, 7u));
-    sum_all(cell, min(8u, rest), lane, subgroupBroadcast(w1, 0u));
-    sum_all(cell, min(9u, rest), lane, subgroupBroadcast(w1, 1u));
-    sum_all(cell, min(10u, rest), lane, subgroupBroadcast(w1, 2u));
-    sum_all(cell, min(11u, rest), lane, subgroupBroadcast(w1, 3u));
-    sum_all(cell, min(12u, rest), lane, subgroupBroadcast(w1, 4u));
-    sum_all(cell, min(13u, rest), lane, subgroupBroadcast(w1, 5u));
-    sum_all(cell, min(14u, rest), lane, subgroupBroadcast(w1, 6u));
-    sum_all(cell, min(15u, rest), lane, subgroupBroadcast(w1, 7u));
+    let rest = end - begin - 1u;
+    sum_all(cell, 0u, rest, lane, w0, 0u);
+    sum_all(cell, 2u, rest, lane, w0, 2u);
+    sum_all(cell, 4u, rest, lane, w0, 4u);
+    sum_all(cell, 6u, rest, lane, w0, 6u);
+    sum_all(cell, 8u, rest, lane, w1, 0u);
+    sum_all(cell, 10u, rest, lane, w1, 2u);
+    sum_all(cell, 12u, rest, lane, w1, 4u);
+    sum_all(cell, 14u, rest, lane, w1, 6u);
   }
   total = subgroupAdd(total);
   let share = (group.y * SPLITS + split) * HEADS * (HEAD_DIM / 4u + 1u);
