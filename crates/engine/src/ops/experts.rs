@@ -14,7 +14,7 @@ use stint_gguf::TensorType;
 
 use super::activation_rows::ActivationRows;
 use super::matmul::bind_weights;
-use super::matmul_kernels::{MatmulKernels, MatmulPlaces};
+use super::matmul_kernels::{MatmulKernels, MatmulPlaces, WeightKind};
 use super::team::teams_max;
 
 const EXPERTS: MatmulPlaces = MatmulPlaces {
@@ -37,7 +37,8 @@ pub(crate) struct ExpertMatmul {
     experts: ExpertShape,
     /// So many places in a row have their row of activations in common.
     sharing: u32,
-    kernels: [OnceCell<Arc<MatmulKernels>>; TensorType::ALL.len()],
+    /// Of each format those for any number of rows of an expert, then those for fours.
+    kernels: [[OnceCell<Arc<MatmulKernels>>; 2]; TensorType::ALL.len()],
 }
 
 /// The buffers that one run touches.
@@ -75,10 +76,10 @@ impl ExpertMatmul {
         Self { experts, sharing, kernels: Default::default() }
     }
 
-    fn kernels(&self, gpu: &Gpu, kind: TensorType) -> &Arc<MatmulKernels> {
+    fn kernels(&self, gpu: &Gpu, weights: WeightKind) -> &Arc<MatmulKernels> {
         let constants = [("ADD", 0.0), ("SHARING", f64::from(self.sharing))];
-        let make = || MatmulKernels::new(gpu, kind, &EXPERTS, &constants);
-        self.kernels[kind as usize].get_or_init(|| Arc::new(make()))
+        let make = || MatmulKernels::new(gpu, weights, &EXPERTS, &constants);
+        self.kernels[weights.kind as usize][usize::from(weights.in_fours)].get_or_init(|| Arc::new(make()))
     }
 
     /// A result is what all matrices give, side by side.
@@ -92,7 +93,7 @@ impl ExpertMatmul {
         let parts =
             matrices.iter().flat_map(|matrix| matrix.matrix.parts.iter().map(move |part| (matrix, part)));
         let dispatch = |(matrix, part): (&ExpertMatrix, &MatrixPart)| {
-            let kernels = self.kernels(gpu, part.kind);
+            let kernels = self.kernels(gpu, WeightKind::of(gpu, part.kind, matrix.rows));
             ExpertDispatch {
                 kernels: Arc::clone(kernels),
                 bind_group: bind_weights(gpu, kernels, part, x, y, &[chosen, teams]),

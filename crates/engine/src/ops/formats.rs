@@ -7,7 +7,22 @@ use stint_gguf::TensorType;
 /// A shader that reads weights, made of where they lie, what all formats share, the format's own part, and the rest.
 pub(super) fn shader(storage: PlaneStorage, kind: TensorType, rest: &str) -> String {
     let blocks = if has_blocks(kind) { include_str!("formats/blocks.wgsl") } else { "" };
-    [&planes(storage), include_str!("formats/common.wgsl"), own(kind), blocks, rest].join("\n")
+    let halves = if has_halves(kind) { include_str!("formats/halves.wgsl") } else { "" };
+    [&planes(storage), include_str!("formats/common.wgsl"), own(kind), halves, blocks, rest].join("\n")
+}
+
+/// Whether blocks of these weights have one 16-bit float each, and nothing else.
+pub(super) fn has_halves(kind: TensorType) -> bool {
+    matches!(kind, TensorType::Q4_0 | TensorType::Q8_0 | TensorType::Iq4Nl)
+}
+
+/// The part of a shader that reads what the blocks of two neighbouring rows are multiplied with. `in_fours` says that rows are in fours.
+pub(super) fn two_factors(kind: TensorType, in_fours: bool) -> &'static str {
+    if in_fours && has_halves(kind) {
+        include_str!("formats/two_halves.wgsl")
+    } else {
+        include_str!("formats/two_apart.wgsl")
+    }
 }
 
 /// The first bindings of such a shader: numbers, and what stands beside them.

@@ -9,15 +9,16 @@ use crate::weights::{MatrixPart, WeightMatrix};
 use stint_gguf::TensorType;
 
 use super::activation_rows::ActivationRows;
-use super::matmul_kernels::{MatmulKernels, MatmulPlaces, tokens_many};
+use super::matmul_kernels::{MatmulKernels, MatmulPlaces, WeightKind, tokens_many};
 
 /// Every token with every row.
 const TOKENS: MatmulPlaces =
     MatmulPlaces { wgsl: include_str!("matmul_tokens.wgsl"), more: &[], immediates: 5, plain: true };
 
-/// The kernels of the formats that were asked for: those that store, then those that add.
+/// The kernels of the formats that were asked for: those that store, then those that add; of each those for any number of rows, then
+/// those for fours.
 pub(crate) struct Matmul {
-    kernels: [[OnceCell<Arc<MatmulKernels>>; 2]; TensorType::ALL.len()],
+    kernels: [[[OnceCell<Arc<MatmulKernels>>; 2]; 2]; TensorType::ALL.len()],
     tokens_many: Vec<u32>,
 }
 
@@ -67,11 +68,11 @@ impl Matmul {
     }
 
     /// A driver takes a while to make kernels, and a model has few formats.
-    fn kernels(&self, gpu: &Gpu, kind: TensorType, add: bool) -> &Arc<MatmulKernels> {
-        let [storing, adding] = &self.kernels[kind as usize];
-        let cell = if add { adding } else { storing };
+    fn kernels(&self, gpu: &Gpu, weights: WeightKind, add: bool) -> &Arc<MatmulKernels> {
+        let cells = &self.kernels[weights.kind as usize][usize::from(add)];
         let add = ("ADD", f64::from(u8::from(add)));
-        cell.get_or_init(|| Arc::new(MatmulKernels::new(gpu, kind, &TOKENS, &[add])))
+        cells[usize::from(weights.in_fours)]
+            .get_or_init(|| Arc::new(MatmulKernels::new(gpu, weights, &TOKENS, &[add])))
     }
 
     /// `y = x · matrixᵀ`, or `y += x · matrixᵀ` with `add`.
@@ -84,7 +85,7 @@ impl Matmul {
         add: bool,
     ) -> BoundMatmul {
         let calls = matrix.parts.iter().map(|part| {
-            let kernels = self.kernels(gpu, part.kind, add);
+            let kernels = self.kernels(gpu, WeightKind::of(gpu, part.kind, part.rows), add);
             MatmulDispatch {
                 kernels: Arc::clone(kernels),
                 bind_group: bind_weights(gpu, kernels, part, x, y, &[]),
@@ -206,8 +207,19 @@ mod tests {
     }
 
     /// Numbers of tokens that fill a tile in part, once, and more than once.
-    const SHAPES: [(u32, u32); 10] =
-        [(1, 1), (4, 2), (7, 1), (33, 5), (130, 9), (1, 16), (65, 31), (64, 32), (130, 41), (70, 130)];
+    const SHAPES: [(u32, u32); 11] = [
+        (1, 1),
+        (4, 2),
+        (7, 1),
+        (36, 1),
+        (33, 5),
+        (130, 9),
+        (1, 16),
+        (65, 31),
+        (64, 32),
+        (130, 41),
+        (70, 130),
+    ];
 
     #[test]
     fn every_kind_multiplies_over_awkward_shapes() {

@@ -7,7 +7,7 @@ use crate::weights::{has_blocks, interleaved_rows, weight_storage};
 use stint_gguf::TensorType;
 
 use super::activation_rows::{floats_reader, reads_floats};
-use super::formats::{plane_access, shader};
+use super::formats::{has_halves, plane_access, shader, two_factors};
 
 /// What is multiplied with what: the part of the shaders in which plain matrices and those of experts differ.
 pub(super) struct MatmulPlaces {
@@ -34,6 +34,22 @@ const LANES: u32 = 16;
 
 /// Rows that a workgroup computes where many tokens share a reading, as the shaders have it.
 const TILE_ROWS: u32 = 64;
+
+/// Weights as kernels tell them apart.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct WeightKind {
+    pub(super) kind: TensorType,
+    /// Whether a lane's rows begin with an even block, where that makes a difference.
+    pub(super) in_fours: bool,
+}
+
+impl WeightKind {
+    /// Of matrices of so many rows.
+    pub(super) fn of(gpu: &Gpu, kind: TensorType, rows: u32) -> Self {
+        let differs = gpu.mode.reduction() == ReductionStrategy::PerLane && has_halves(kind);
+        Self { kind, in_fours: differs && rows.is_multiple_of(ROWS) }
+    }
+}
 
 /// One kernel, and what of the work one of its workgroups does.
 pub(super) struct MatmulKernel {
@@ -114,12 +130,13 @@ impl MatmulKernels {
     /// `constants` are those that are not the same for all.
     pub(super) fn new(
         gpu: &Gpu,
-        kind: TensorType,
+        weights: WeightKind,
         places: &MatmulPlaces,
         constants: &[(&'static str, f64)],
     ) -> Self {
+        let kind = weights.kind;
         let activations = activations(gpu, kind);
-        let maker = KernelMaker { gpu, kind, places, constants };
+        let maker = KernelMaker { gpu, kind, in_fours: weights.in_fours, places, constants };
         let all = match (activations, gpu.mode.reduction()) {
             (ActivationFormat::Int8, _) => maker.int8(),
             (_, ReductionStrategy::PerLane) if has_blocks(kind) => maker.lanes(),
@@ -138,6 +155,7 @@ impl MatmulKernels {
 struct KernelMaker<'a> {
     gpu: &'a Gpu,
     kind: TensorType,
+    in_fours: bool,
     places: &'a MatmulPlaces,
     constants: &'a [(&'static str, f64)],
 }
@@ -165,7 +183,8 @@ impl KernelMaker<'_> {
         let own = [("LANES", f64::from(LANES)), ("GROUP", f64::from(group))];
         let kernel = |tokens: u32, from| {
             let cols = format!("const COLS = {tokens}u;");
-            let parts = [&cols, self.places.wgsl, include_str!("matmul_lanes.wgsl")];
+            let factors = two_factors(self.kind, self.in_fours);
+            let parts = [&cols, factors, self.places.wgsl, include_str!("matmul_lanes.wgsl")];
             let kernel = self.kernel("matmul by lanes", &parts, &own);
             MatmulKernel { kernel, from, tokens, rows: ROWS * LANES, shares_rows: false }
         };
@@ -297,7 +316,7 @@ mod tests {
             MatmulPlaces { wgsl: include_str!("matmul_tokens.wgsl"), more: &[], immediates: 5, plain: true };
         in_every_mode(|gpu| {
             let kernels = [TensorType::F16, TensorType::Q4_0]
-                .map(|kind| MatmulKernels::new(gpu, kind, &PLAIN, &[("ADD", 0.0)]));
+                .map(|kind| MatmulKernels::new(gpu, WeightKind::of(gpu, kind, 64), &PLAIN, &[("ADD", 0.0)]));
             let mut more: Vec<_> = kernels
                 .iter()
                 .flat_map(|set| set.all.iter().map(|it| it.from))

@@ -1,7 +1,8 @@
 // y[t][first + r] (+)= sum over k of w[r][k] * x[t][k], w being of blocks of 32. One lane computes 4 rows for COLS tokens, in
 // the order of k: no sum goes across lanes. What lanes share is the reading of x, which costs a software driver as
 // much as eight products: of every 32 numbers each lane reads four, and hands them round.
-// Which tokens and which rows, `columns` says.
+// Which tokens and which rows, `columns` says. What the blocks of two rows are multiplied with, `two_factors` reads: rows in fours begin
+// with even blocks.
 override ADD: bool;
 override LANES: u32; // in a workgroup; 8 or a multiple
 @group(0) @binding(3) var<storage, read_write> y: array<f32>;
@@ -38,14 +39,14 @@ fn begin_part() {
   t0 = vec4<f32>(); t1 = vec4<f32>(); t2 = vec4<f32>(); t3 = vec4<f32>();
 }
 
-// What was added so far is a part of the four rows' blocks.
-fn end_part(f0: vec2<f32>, f1: vec2<f32>, f2: vec2<f32>, f3: vec2<f32>) {
-  let scale = vec4<f32>(f0.x, f1.x, f2.x, f3.x);
+// What was added so far is a part of the four rows' blocks: `f` are the factors of the first two, `g` those of the others.
+fn end_part(f: vec4<f32>, g: vec4<f32>) {
+  let scale = vec4<f32>(f.xz, g.xz);
   let lower = 1.0 / RAISED;
   s0 += p0 * lower * scale;
   if (COLS > 1u) { s1 += p1 * lower * scale; s2 += p2 * lower * scale; s3 += p3 * lower * scale; }
   if (OFFSET) {
-    let offset = vec4<f32>(f0.y, f1.y, f2.y, f3.y);
+    let offset = vec4<f32>(f.yw, g.yw);
     s0 += total(t0) * offset;
     if (COLS > 1u) { s1 += total(t1) * offset; s2 += total(t2) * offset; s3 += total(t3) * offset; }
   }
@@ -89,12 +90,12 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index
     add(1u, subgroupBroadcast(v0, 1u), subgroupBroadcast(v1, 1u), subgroupBroadcast(v2, 1u), subgroupBroadcast(v3, 1u));
     add(2u, subgroupBroadcast(v0, 2u), subgroupBroadcast(v1, 2u), subgroupBroadcast(v2, 2u), subgroupBroadcast(v3, 2u));
     add(3u, subgroupBroadcast(v0, 3u), subgroupBroadcast(v1, 3u), subgroupBroadcast(v2, 3u), subgroupBroadcast(v3, 3u));
-    if (PARTS == 2u) { end_part(factors(b0, 0u), factors(b1, 0u), factors(b2, 0u), factors(b3, 0u)); begin_part(); }
+    if (PARTS == 2u) { end_part(two_factors(b0, b1, 0u), two_factors(b2, b3, 0u)); begin_part(); }
     add(4u, subgroupBroadcast(v0, 4u), subgroupBroadcast(v1, 4u), subgroupBroadcast(v2, 4u), subgroupBroadcast(v3, 4u));
     add(5u, subgroupBroadcast(v0, 5u), subgroupBroadcast(v1, 5u), subgroupBroadcast(v2, 5u), subgroupBroadcast(v3, 5u));
     add(6u, subgroupBroadcast(v0, 6u), subgroupBroadcast(v1, 6u), subgroupBroadcast(v2, 6u), subgroupBroadcast(v3, 6u));
     add(7u, subgroupBroadcast(v0, 7u), subgroupBroadcast(v1, 7u), subgroupBroadcast(v2, 7u), subgroupBroadcast(v3, 7u));
-    end_part(factors(b0, PARTS - 1u), factors(b1, PARTS - 1u), factors(b2, PARTS - 1u), factors(b3, PARTS - 1u));
+    end_part(two_factors(b0, b1, PARTS - 1u), two_factors(b2, b3, PARTS - 1u));
   }
   store(tokens.y.x, row, s0);
   if (COLS > 1u) { store(tokens.y.y, row, s1); store(tokens.y.z, row, s2); store(tokens.y.w, row, s3); }

@@ -39,12 +39,6 @@ fn upper_bits(words: vec4<u32>, n: u32) -> u32 {
 
 fn signed_bytes(bytes: u32) -> vec4<f32> { return vec4<f32>(unpack4xI8(bytes)); }
 
-// The n-th of 16-bit floats.
-fn half_float(n: u32) -> f32 {
-  let pair = unpack2x16float(scale_word(n >> 1u));
-  return select(pair.x, pair.y, (n & 1u) == 1u);
-}
-
 // Scale and minimum of one of eight blocks, from two 16-bit floats and then two numbers of 6 bits for each block.
 fn six_bits(at: u32, block: u32) -> vec2<f32> {
   let units = unpack2x16float(scale_word(at));

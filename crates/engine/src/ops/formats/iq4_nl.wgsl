@@ -12,4 +12,4 @@ fn bytes(block: Block, n: u32) -> u32 {
   let values = select(low, high, (places & vec4<u32>(8u)) != vec4<u32>());
   return pack4xU8(values >> (8u * (places & vec4<u32>(3u))));
 }
-fn factors(b: u32, part: u32) -> vec2<f32> { return vec2<f32>(half_float(b), 0.0); }
+fn factors_of(scale: f32) -> vec2<f32> { return vec2<f32>(scale, 0.0); }

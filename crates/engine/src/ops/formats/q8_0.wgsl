@@ -8,4 +8,4 @@ fn bytes(block: Block, n: u32) -> u32 {
   if (n < 4u) { return block.numbers[n]; }
   return block.more[n - 4u];
 }
-fn factors(b: u32, part: u32) -> vec2<f32> { return vec2<f32>(half_float(b), 0.0); }
+fn factors_of(scale: f32) -> vec2<f32> { return vec2<f32>(scale, 0.0); }
