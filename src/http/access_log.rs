@@ -75,7 +75,7 @@ struct AccessDetails {
 
 /// Keeps a record of every request of the API, and counts the answers.
 pub(super) async fn record<F: Future<Output = Response>>(
-    AccessContext { counters, tracer }: AccessContext,
+    AccessContext { counters, tracer }: &AccessContext,
     request: Request<Body>,
     next: impl FnOnce(Request<Body>) -> F,
 ) -> Response {
@@ -84,8 +84,10 @@ pub(super) async fn record<F: Future<Output = Response>>(
         counters.count(path, response.status());
         return response;
     }
-    let record =
-        Arc::new(AccessRecord::new(&request, tracer.map(|tracer| begin_trace(&tracer, &counters, &request))));
+    let record = Arc::new(AccessRecord::new(
+        &request,
+        tracer.as_ref().map(|tracer| begin_trace(tracer, counters, &request)),
+    ));
     let caller = CallerGuard(record.clone());
     // The record has the path shortened, which is never that of an endpoint without variables.
     let response = CURRENT.scope(record.clone(), next(request)).await;

@@ -218,13 +218,13 @@ pub(super) fn refusal(error: &axum::Error) -> Option<ApiError> {
 
 /// Takes room for each body as it arrives, and keeps it until the answer is over. What is behind it may ask for more.
 pub(super) async fn limit_bodies<F: Future<Output = Response>>(
-    room: BodyLimiter,
+    room: &BodyLimiter,
     request: Request<Body>,
     next: impl FnOnce(Request<Body>) -> F,
 ) -> Response {
     let taken = Arc::new(room.permit());
     let (mut parts, body) = request.into_parts();
-    parts.extensions.insert(room);
+    parts.extensions.insert(room.clone());
     parts.extensions.insert(taken.clone());
     let body = Body::new(CountedBody { body, permit: taken.clone() });
     let is_read_again = parts.method == Method::GET;
@@ -343,7 +343,7 @@ mod tests {
             .layer(from_fn_with_state(
                 room.clone(),
                 async |State(room), request: Request<Body>, next: Next| {
-                    limit_bodies(room, request, |request| next.run(request)).await
+                    limit_bodies(&room, request, |request| next.run(request)).await
                 },
             ));
         let ask = async |method: Method, path: &str| {

@@ -29,8 +29,8 @@ const HEALTH_PATHS: [&str; 3] = ["/healthz", "/readyz", "/metrics"];
 /// What the counter calls a request that was refused for its address.
 pub(super) const FORWARDED: &str = "forwarded";
 
-/// The service of one connection. Clones are the same.
-#[derive(Debug, Clone)]
+/// The service of one connection.
+#[derive(Debug)]
 pub(super) struct ConnectionService {
     pub(super) router: SwappableRouter,
     pub(super) wire: Wire,
@@ -42,7 +42,7 @@ pub(super) struct ConnectionService {
 }
 
 /// What its connection speaks, and what is known there of its requests.
-#[derive(Debug, Clone)]
+#[derive(Debug)]
 pub(super) enum Wire {
     /// One request after the other: why the last one is not read, and what of the answers is not written.
     Http1 { refused: RefusedHead, unwritten: UnwrittenBytes },
@@ -64,7 +64,7 @@ type RequestShares = (Option<RequestInFlight<IpAddr>>, Option<RequestInFlight<()
 
 impl ConnectionService {
     /// The answer to a request, which keeps the connection busy until all of it was handed over.
-    pub(super) async fn answer(self, request: Request<Incoming>) -> Result<Response, Infallible> {
+    pub(super) async fn answer(self: Arc<Self>, request: Request<Incoming>) -> Result<Response, Infallible> {
         let busy = self.place.begin();
         let request = if self.is_http2() { with_host(request) } else { request };
         let (response, shares) = match self.check(&request) {
@@ -75,11 +75,11 @@ impl ConnectionService {
                 (response, RequestShares::default())
             }
         };
-        let bounded = |body| match &self.wire {
-            Wire::Http1 { unwritten, .. } => unwritten.bound(body),
-            Wire::Http2(_) => watched(body),
-        };
-        Ok(response.map(|body| hold(bounded(body), (busy, shares))))
+        let held = (busy, shares);
+        Ok(response.map(|body| match &self.wire {
+            Wire::Http1 { unwritten, .. } => hold(unwritten.bound(body), held),
+            Wire::Http2(_) => hold(watched(body), held),
+        }))
     }
 
     /// Whether a request is served, with its shares.

@@ -165,7 +165,7 @@ async fn serve(
     leaving: impl Future<Output = bool>,
     cut_off: impl Future<Output = ()>,
 ) {
-    let place = service.place.clone();
+    let (place, service) = (service.place.clone(), Arc::new(service));
     // Boxed, so that hyper gives the connection back.
     let answer = service_fn(move |request| Box::pin(service.clone().answer(request)));
     let mut connection = builder.serve_connection(TokioIo::new(connection), answer);

@@ -6,6 +6,9 @@ use stint_types::units::nearest;
 
 use super::error::{ApiError, codes};
 
+/// Among so many members it costs less to compare each name than to hash the one that is looked for.
+const COMPARED_MAX: usize = 16;
+
 /// An object whose members are taken out as they are understood.
 #[derive(Debug)]
 pub(super) struct Fields {
@@ -71,12 +74,24 @@ impl Fields {
 
     /// The member, unless absent or null.
     pub(super) fn take(&mut self, key: &str) -> Option<Value> {
-        self.members.shift_remove(key).filter(|value| !value.is_null())
+        self.remove(key).filter(|value| !value.is_null())
+    }
+
+    /// The member, whatever it is. Most that are looked for are not there.
+    fn remove(&mut self, key: &str) -> Option<Value> {
+        if self.has(key) { self.members.shift_remove(key) } else { None }
+    }
+
+    fn has(&self, key: &str) -> bool {
+        if self.members.len() > COMPARED_MAX {
+            return self.members.contains_key(key);
+        }
+        self.members.keys().any(|name| name == key)
     }
 
     /// True if the member is there and null; it is taken out then.
     pub(super) fn take_null(&mut self, key: &str) -> bool {
-        let null = self.members.get(key).is_some_and(Value::is_null);
+        let null = self.peek(key).is_some_and(Value::is_null);
         if null {
             self.members.shift_remove(key);
         }
@@ -162,7 +177,7 @@ impl Fields {
 
     /// The member as it stands.
     pub(super) fn peek(&self, key: &str) -> Option<&Value> {
-        self.members.get(key)
+        if self.has(key) { self.members.get(key) } else { None }
     }
 
     /// Puts a member back, or another in its place.

@@ -3,6 +3,8 @@
 
 mod chunks;
 
+use memchr::memchr2;
+
 use chunks::ChunkScanner;
 
 /// What a request's head may have.
@@ -131,11 +133,16 @@ struct HeadScanner {
 
 impl HeadScanner {
     fn advance(&mut self, bytes: &[u8], most: usize) -> Result<Option<usize>, FramingError> {
-        for (at, &byte) in bytes.iter().enumerate() {
-            self.bytes += 1;
-            if self.bytes > most {
-                return Err(FramingError::HeadTooLarge(most));
+        let mut rest = bytes;
+        while !rest.is_empty() {
+            if self.last != b'\r' {
+                // Up to the end of its line a byte is as good as any other.
+                let plain = memchr2(b'\r', b'\n', rest).unwrap_or(rest.len());
+                self.line += plain;
+                self.take(&mut rest, plain, most)?;
             }
+            let Some(&byte) = rest.first() else { break };
+            self.take(&mut rest, 1, most)?;
             // A carriage return stands before a line feed, and nowhere else.
             if (self.last == b'\r') != (byte == b'\n') {
                 return Err(FramingError::LineEnd);
@@ -148,11 +155,18 @@ impl HeadScanner {
             let is_empty = self.line == 1;
             self.line = 0;
             if is_empty && self.has_begun {
-                return Ok(Some(at + 1));
+                return Ok(Some(bytes.len() - rest.len()));
             }
             self.has_begun |= !is_empty;
         }
         Ok(None)
+    }
+
+    /// Counts so many of the bytes that are left.
+    fn take(&mut self, rest: &mut &[u8], count: usize, most: usize) -> Result<(), FramingError> {
+        self.bytes += count;
+        *rest = &rest[count..];
+        if self.bytes > most { Err(FramingError::HeadTooLarge(most)) } else { Ok(()) }
     }
 }
 

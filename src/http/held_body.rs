@@ -7,17 +7,25 @@ use axum::Error;
 use axum::body::{Body, Bytes, HttpBody};
 use hyper::body::{Frame, SizeHint};
 
-struct HeldBody<H> {
-    body: Body,
+struct HeldBody<B, H> {
+    body: B,
     _held: H,
 }
 
 /// The body, holding this until its end.
-pub(super) fn hold<H: Send + Unpin + 'static>(body: Body, held: H) -> Body {
+pub(super) fn hold<B, H>(body: B, held: H) -> Body
+where
+    B: HttpBody<Data = Bytes, Error = Error> + Send + Unpin + 'static,
+    H: Send + Unpin + 'static,
+{
     Body::new(HeldBody { body, _held: held })
 }
 
-impl<H: Unpin> HttpBody for HeldBody<H> {
+impl<B, H> HttpBody for HeldBody<B, H>
+where
+    B: HttpBody<Data = Bytes, Error = Error> + Unpin,
+    H: Unpin,
+{
     type Data = Bytes;
     type Error = Error;
 

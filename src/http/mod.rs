@@ -8,6 +8,7 @@ pub mod admin;
 mod answer;
 mod anthropic;
 mod api_state;
+mod around;
 mod auth;
 mod body;
 mod body_limiter;

@@ -5,12 +5,11 @@ use std::net::{Ipv4Addr, Ipv6Addr};
 use std::sync::Arc;
 
 use axum::body::Body;
-use axum::extract::State;
 use axum::http::{HeaderName, Request, header};
-use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
 
 use super::api_state::ApiState;
+use super::around::{Around, RouteBehind};
 use super::called_host::{called_authority, called_host};
 use super::cors::Origins;
 use super::error::{ApiError, codes};
@@ -23,13 +22,19 @@ const FETCH_MODE: HeaderName = HeaderName::from_static("sec-fetch-mode");
 const FOR_EVERYONE: [&str; 2] = ["/healthz", "/readyz"];
 
 /// [`check`] as a layer, around the monitoring pages where they have a listener of their own.
-pub(super) async fn guard(
-    State(service): State<Arc<ApiState>>,
-    request: Request<Body>,
-    next: Next,
-) -> Response {
-    match check(&service, &request) {
-        Ok(()) => next.run(request).await,
+#[derive(Debug, Clone)]
+pub(super) struct OpenAccessGuard(pub(super) Arc<ApiState>);
+
+impl Around for OpenAccessGuard {
+    async fn answer(&self, request: Request<Body>, next: RouteBehind<'_>) -> Response {
+        guard(&self.0, request, next).await
+    }
+}
+
+/// The answer of what is behind it, to whom that may call.
+pub(super) async fn guard(service: &ApiState, request: Request<Body>, next: RouteBehind<'_>) -> Response {
+    match check(service, &request) {
+        Ok(()) => next.answer(request).await,
         Err(problem) => problem.into_response(),
     }
 }

@@ -6,9 +6,7 @@ use std::sync::Arc;
 
 use axum::Router;
 use axum::body::Body;
-use axum::extract::State;
 use axum::http::{Method, Request, Uri, Version, header};
-use axum::middleware::{Next, from_fn, from_fn_with_state};
 use axum::response::{IntoResponse, Response};
 use axum::routing::MethodRouter;
 use futures_util::FutureExt;
@@ -17,6 +15,7 @@ use stint_types::units::RequestId;
 
 use super::access_log::AccessContext;
 use super::api_state::ApiState;
+use super::around::{Around, AroundLayer, RouteBehind};
 use super::error::{ApiError, codes};
 use super::{access_log, anthropic, auth, headers, open_access, unserved_paths};
 
@@ -50,34 +49,42 @@ pub(super) fn with_fallbacks(routes: Router) -> Router {
         .method_not_allowed_fallback(async |method: Method| ApiError::wrong_method(&method))
 }
 
-/// What [`protect`] does, around all routes.
+/// What [`Protection`] does, around all routes.
 pub(super) fn with_layers(routes: Router) -> Router {
-    routes.layer(from_fn(protect))
+    routes.layer(AroundLayer(Protection))
 }
 
 /// The same, with a line in the log for each request; and what [`open_access`] does.
 pub(super) fn with_logged_layers(routes: Router, context: AccessContext, service: Arc<ApiState>) -> Router {
-    routes.layer(from_fn_with_state((context, service), log_and_protect))
-}
-
-async fn log_and_protect(
-    State((context, service)): State<(AccessContext, Arc<ApiState>)>,
-    request: Request<Body>,
-    next: Next,
-) -> Response {
-    access_log::record(context, request, |request| {
-        protect_around(request, |request| open_access::guard(State(service), request, next))
-    })
-    .await
+    routes.layer(AroundLayer(LoggedProtection { context, service }))
 }
 
 /// Errors in the API's own form wherever they come from, an id on every answer, exactly one host, and keys that
 /// do not show themselves. One layer for all of it: each layer of a router allocates and copies for every request.
-async fn protect(request: Request<Body>, next: Next) -> Response {
-    protect_around(request, |request| next.run(request)).await
+#[derive(Debug, Clone)]
+struct Protection;
+
+impl Around for Protection {
+    async fn answer(&self, request: Request<Body>, next: RouteBehind<'_>) -> Response {
+        protect(request, |request| next.answer(request)).await
+    }
 }
 
-async fn protect_around<F: Future<Output = Response>>(
+/// The same of requests that are logged.
+#[derive(Debug, Clone)]
+struct LoggedProtection {
+    context: AccessContext,
+    service: Arc<ApiState>,
+}
+
+impl Around for LoggedProtection {
+    async fn answer(&self, request: Request<Body>, next: RouteBehind<'_>) -> Response {
+        let guarded = |request| open_access::guard(&self.service, request, next);
+        access_log::record(&self.context, request, |request| protect(request, guarded)).await
+    }
+}
+
+async fn protect<F: Future<Output = Response>>(
     mut request: Request<Body>,
     next: impl FnOnce(Request<Body>) -> F,
 ) -> Response {

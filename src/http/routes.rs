@@ -4,9 +4,7 @@ use std::sync::Arc;
 
 use axum::Router;
 use axum::body::Body;
-use axum::extract::State;
 use axum::http::Request;
-use axum::middleware::{Next, from_fn_with_state};
 use axum::response::Response;
 use axum::routing::{MethodRouter, any, delete, get, post};
 
@@ -14,14 +12,15 @@ use super::access_log::AccessContext;
 use super::account_requests::{self, AccountRequests};
 use super::anthropic::messages;
 use super::api_state::ApiState;
+use super::around::{Around, AroundLayer, RouteBehind};
 use super::body_limiter::{self, BodyLimiter};
 use super::endpoint_counters::EndpointCounters;
+use super::open_access::OpenAccessGuard;
 use super::openai::completions;
 use super::responses::{self, conversations};
 use super::router::{ApiRoute, build_router, complete_router, with_fallbacks, with_logged_layers};
 use super::{
-    cors, embeddings, episodes, feedback, front, idempotency_key, open_access, openapi, pages, plan,
-    requests, usage,
+    cors, embeddings, episodes, feedback, front, idempotency_key, openapi, pages, plan, requests, usage,
 };
 
 /// The API; with the monitoring pages where those have no listener of their own. The metrics need an admin's key there, once there
@@ -35,7 +34,7 @@ pub fn api_with_limits(service: &Arc<ApiState>, room: BodyLimiter, requests: Acc
     idempotency_key::zero_metrics(&service.metrics);
     let front = Router::new().route("/", any(front::page)).with_state(service.clone());
     let routes = build_router(api_routes(), service.clone())
-        .layer(from_fn_with_state((service.clone(), room, requests), limit))
+        .layer(AroundLayer(Limits { service: service.clone(), room, requests }))
         .merge(front)
         .merge(openapi::routes());
     let routes = with_fallbacks(match service.settings.metrics_listen {
@@ -53,14 +52,20 @@ pub fn api_with_limits(service: &Arc<ApiState>, room: BodyLimiter, requests: Acc
 }
 
 /// Holds a request to the room for bodies, and to its account's share of requests in flight.
-async fn limit(
-    State((service, room, requests)): State<(Arc<ApiState>, BodyLimiter, AccountRequests)>,
-    request: Request<Body>,
-    next: Next,
-) -> Response {
-    let counted =
-        |request| account_requests::limit(&service, &requests, request, |request| next.run(request));
-    body_limiter::limit_bodies(room, request, counted).await
+#[derive(Debug, Clone)]
+struct Limits {
+    service: Arc<ApiState>,
+    room: BodyLimiter,
+    requests: AccountRequests,
+}
+
+impl Around for Limits {
+    async fn answer(&self, request: Request<Body>, next: RouteBehind<'_>) -> Response {
+        let Limits { service, room, requests } = self;
+        let counted =
+            |request| account_requests::limit(service, requests, request, |request| next.answer(request));
+        body_limiter::limit_bodies(room, request, counted).await
+    }
 }
 
 /// Every method and path of the API, the monitoring pages among them.
@@ -110,7 +115,7 @@ pub fn monitoring(service: &Arc<ApiState>) -> Router {
     if is_for_others {
         return complete_router(routes);
     }
-    complete_router(routes.layer(from_fn_with_state(service.clone(), open_access::guard)))
+    complete_router(routes.layer(AroundLayer(OpenAccessGuard(service.clone()))))
 }
 
 fn monitoring_routes(service: &Arc<ApiState>, metrics: MethodRouter<Arc<ApiState>>) -> Router {

@@ -26,8 +26,8 @@ struct Unwritten {
 
 impl UnwrittenBytes {
     /// An answer's body, of which no more is taken than is written.
-    pub(super) fn bound(&self, body: Body) -> Body {
-        Body::new(BoundedBody { body, unwritten: self.clone() })
+    pub(super) fn bound(&self, body: Body) -> BoundedBody {
+        BoundedBody { body, unwritten: self.clone() }
     }
 
     /// So many more were taken.
@@ -53,7 +53,8 @@ impl UnwrittenBytes {
     }
 }
 
-struct BoundedBody {
+/// A body that is taken only as far as its connection writes.
+pub(super) struct BoundedBody {
     body: Body,
     unwritten: UnwrittenBytes,
 }

@@ -6,6 +6,7 @@ use std::cell::Cell;
 use std::fmt;
 
 use serde::de::{DeserializeSeed, Deserializer, Error, MapAccess, SeqAccess, Visitor};
+use serde_json::de::Read;
 use serde_json::{Map, Number, Value};
 
 /// The most values of a text, each member and each item of a list counting one. A conversation of thousands of turns has far fewer.
@@ -44,15 +45,27 @@ pub fn read_within(
 ) -> Result<Value, StrictJsonError> {
     let room = TreeRoom { take, due: Cell::new(0), is_full: Cell::new(false) };
     let left = Cell::new(values_max.saturating_add(1));
-    let mut reader = serde_json::Deserializer::from_slice(text);
-    let read = StrictVisitor { left: &left, room: &room }.deserialize(&mut reader);
-    let read = read.and_then(|value| reader.end().map(|()| value));
+    let visitor = StrictVisitor { left: &left, room: &room };
+    let read = match std::str::from_utf8(text) {
+        // None of its strings is checked again.
+        Ok(text) => read_whole(serde_json::Deserializer::from_str(text), visitor),
+        Err(_) => read_whole(serde_json::Deserializer::from_slice(text), visitor),
+    };
     room.take_due();
     match read {
         _ if room.is_full.get() => Err(StrictJsonError::NoRoom),
         Err(_) if left.get() == 0 => Err(StrictJsonError::TooManyValues(values_max)),
         read => read.map_err(StrictJsonError::Invalid),
     }
+}
+
+fn read_whole<'t>(
+    mut reader: serde_json::Deserializer<impl Read<'t>>,
+    visitor: StrictVisitor<'_>,
+) -> Result<Value, serde_json::Error> {
+    let value = visitor.deserialize(&mut reader)?;
+    reader.end()?;
+    Ok(value)
 }
 
 /// What a value takes that stands in a list, beside its text;

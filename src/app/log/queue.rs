@@ -13,7 +13,7 @@ use tracing_subscriber::fmt::MakeWriter;
 const LINES_MAX: usize = 1024;
 
 /// How long lines are gathered after some were written, so that a busy gateway wakes the thread and writes once for many of them.
-const PAUSE: Duration = Duration::from_millis(2);
+const PAUSE: Duration = Duration::from_millis(10);
 
 /// How long the end waits for lines that are not written yet.
 const FLUSH_TIMEOUT: Duration = Duration::from_secs(1);

@@ -1,7 +1,7 @@
 //! The members of a line of text: as the library writes them, without what it takes to prepare them for colours.
 
 use std::error::Error;
-use std::fmt;
+use std::fmt::{self, Write};
 
 use tracing::field::{Field, Visit};
 use tracing_subscriber::field::{RecordFields, VisitOutput};
@@ -12,63 +12,68 @@ use tracing_subscriber::fmt::format::{DefaultFields, DefaultVisitor, Writer};
 pub(super) struct TextFields;
 
 impl<'w> FormatFields<'w> for TextFields {
-    fn format_fields<R: RecordFields>(&self, writer: Writer<'w>, fields: R) -> fmt::Result {
+    fn format_fields<R: RecordFields>(&self, mut writer: Writer<'w>, fields: R) -> fmt::Result {
         if writer.has_ansi_escapes() {
             return DefaultFields::new().format_fields(writer, fields);
         }
-        let mut text = FieldWriter { writer, is_empty: true, result: Ok(()) };
-        fields.record(&mut text);
-        text.result
+        let mut members = FieldWriter { text: String::with_capacity(USUAL), result: Ok(()) };
+        fields.record(&mut members);
+        members.result.and_then(|()| writer.write_str(&members.text))
     }
 }
 
-struct FieldWriter<'w> {
-    writer: Writer<'w>,
-    is_empty: bool,
+/// What the members of the line of a request take, in bytes.
+const USUAL: usize = 512;
+
+/// Writes into a text of its own: each piece would else pass through three layers.
+struct FieldWriter {
+    text: String,
     result: fmt::Result,
 }
 
-impl FieldWriter<'_> {
-    fn put(&mut self, field: &Field, value: impl FnOnce(&mut Writer<'_>) -> fmt::Result) {
+impl FieldWriter {
+    fn put(&mut self, field: &Field, value: impl FnOnce(&mut String) -> fmt::Result) {
         if self.result.is_ok() {
-            self.result = self.begin(field).and_then(|()| value(&mut self.writer));
+            self.begin(field);
+            self.result = value(&mut self.text);
         }
     }
 
-    fn begin(&mut self, field: &Field) -> fmt::Result {
-        if !std::mem::take(&mut self.is_empty) {
-            self.writer.write_char(' ')?;
+    fn begin(&mut self, field: &Field) {
+        if !self.text.is_empty() {
+            self.text.push(' ');
         }
         let name = field.name();
-        self.writer.write_str(name.strip_prefix("r#").unwrap_or(name))?;
-        self.writer.write_char('=')
+        self.text.push_str(name.strip_prefix("r#").unwrap_or(name));
+        self.text.push('=');
     }
 
     /// What has more to it than a name and a plain value.
     fn put_other(&mut self, record: impl FnOnce(&mut DefaultVisitor<'_>)) {
         if self.result.is_ok() {
-            let mut other = DefaultVisitor::new(self.writer.by_ref(), std::mem::take(&mut self.is_empty));
+            let is_empty = self.text.is_empty();
+            let mut other = DefaultVisitor::new(Writer::new(&mut self.text), is_empty);
             record(&mut other);
             self.result = other.finish();
         }
     }
 }
 
-impl Visit for FieldWriter<'_> {
+impl Visit for FieldWriter {
     fn record_f64(&mut self, field: &Field, value: f64) {
-        self.put(field, |writer| write!(writer, "{value:?}"));
+        self.put(field, |text| write!(text, "{value:?}"));
     }
 
     fn record_i64(&mut self, field: &Field, value: i64) {
-        self.put(field, |writer| write!(writer, "{value}"));
+        self.put(field, |text| write!(text, "{value}"));
     }
 
     fn record_u64(&mut self, field: &Field, value: u64) {
-        self.put(field, |writer| write!(writer, "{value}"));
+        self.put(field, |text| write!(text, "{value}"));
     }
 
     fn record_bool(&mut self, field: &Field, value: bool) {
-        self.put(field, |writer| writer.write_str(if value { "true" } else { "false" }));
+        self.put(field, |text| text.write_str(if value { "true" } else { "false" }));
     }
 
     fn record_str(&mut self, field: &Field, value: &str) {
@@ -76,13 +81,12 @@ impl Visit for FieldWriter<'_> {
             return self.put_other(|other| other.record_str(field, value));
         }
         let is_plain = value.bytes().all(|byte| matches!(byte, b' '..=b'~') && byte != b'"' && byte != b'\\');
-        self.put(field, |writer| {
+        self.put(field, |text| {
             if !is_plain {
-                return write!(writer, "{value:?}");
+                return write!(text, "{value:?}");
             }
-            writer.write_char('"')?;
-            writer.write_str(value)?;
-            writer.write_char('"')
+            text.extend(["\"", value, "\""]);
+            Ok(())
         });
     }
 
@@ -91,6 +95,10 @@ impl Visit for FieldWriter<'_> {
     }
 
     fn record_debug(&mut self, field: &Field, value: &dyn fmt::Debug) {
-        self.put_other(|other| other.record_debug(field, value));
+        // The library writes its own words without names, and leaves out what it has said already.
+        if field.name() == "message" || field.name().starts_with("log.") {
+            return self.put_other(|other| other.record_debug(field, value));
+        }
+        self.put(field, |text| write!(text, "{value:?}"));
     }
 }

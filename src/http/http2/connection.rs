@@ -52,6 +52,7 @@ pub(in crate::http) async fn serve(
     cut_off: impl Future<Output = ()>,
 ) {
     let (place, turned_away) = (service.place.clone(), service.metrics.requests.turned_away.clone());
+    let service = Arc::new(service);
     // Of a proxy's requests each is another caller's: they are bounded by their addresses.
     let is_proxy = is_within(&settings.trusted_proxies, service.peer);
     let resets = Arc::new(if is_proxy { ResetBudget::unlimited() } else { ResetBudget::new() });

@@ -5,6 +5,8 @@ use serde_json::Value;
 
 use crate::http::budget_report::BudgetReport;
 
+use super::usage::UsageReport;
+
 /// A chunk. What it is made of is borrowed: most live as long as it takes to write them.
 #[derive(Debug, Serialize)]
 pub(super) struct CompletionChunk<'a> {
@@ -15,7 +17,7 @@ pub(super) struct CompletionChunk<'a> {
     pub(super) choices: &'a [ChunkChoice<'a>],
     /// Null in all chunks but the last, where it was asked for.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub(super) usage: Option<Option<Value>>,
+    pub(super) usage: Option<Option<UsageReport>>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) budget: Option<BudgetReport<'a>>,
     #[serde(skip_serializing_if = "Option::is_none")]

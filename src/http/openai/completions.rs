@@ -6,6 +6,8 @@ use axum::body::Body;
 use axum::extract::State;
 use axum::http::Request;
 use axum::response::{IntoResponse, Response};
+use futures_util::FutureExt;
+use futures_util::future::BoxFuture;
 
 use crate::gateway::{RequestReceipt, RequestTask};
 use crate::http::answer::{ParsedRequest, answer};
@@ -22,11 +24,12 @@ use super::stream::OpenAiStreamWriter;
 use super::text::read_text;
 
 /// Answers a chat completion, as one object or as events.
-pub(in crate::http) async fn chat_completions(
+pub(in crate::http) fn chat_completions(
     State(service): State<Arc<ApiState>>,
     request: Request<Body>,
-) -> Result<Response, ApiError> {
-    complete(&service, request, CompletionFormat::Chat).await
+) -> BoxFuture<'static, Result<Response, ApiError>> {
+    // Boxed here, since it is large: axum would move it twice.
+    async move { complete(&service, request, CompletionFormat::Chat).await }.boxed()
 }
 
 /// Says how a text goes on, as one object or as events.

@@ -10,6 +10,7 @@ mod prefill;
 mod render;
 mod stream;
 mod text;
+mod usage;
 
 use axum::http::HeaderMap;
 use serde_json::{Map, Value};

@@ -1,17 +1,17 @@
-//! A whole completion as one object, and its usage.
+//! A whole completion as one object.
 
 use serde::Serialize;
-use serde_json::{Map, Value, json};
+use serde_json::{Map, Value};
 
 use crate::gateway::RequestReceipt;
 use crate::http::budget_report::{BudgetReport, budget};
 use crate::http::collected_choice::CollectedChoice;
 use crate::http::{provider_members, signed};
-use stint_types::catalog::ChoiceUsage;
 use stint_types::chat::{AnswerApi, ChoiceEvent};
-use stint_types::units::{RequestId, Timestamp, Tokens};
+use stint_types::units::{RequestId, Timestamp};
 
 use super::choice_content::ChoiceContent;
+use super::usage::{UsageReport, usage};
 
 /// What an answer has beside its texts, usually.
 const BESIDE_TEXTS: usize = 1536;
@@ -25,7 +25,7 @@ struct Completion<'r> {
     model: &'r str,
     system_fingerprint: &'r str,
     choices: Vec<WholeChoice>,
-    usage: Value,
+    usage: UsageReport,
     budget: BudgetReport<'r>,
     /// What the provider says besides.
     #[serde(flatten)]
@@ -72,28 +72,6 @@ struct ChatMessage {
     tool_calls: Vec<Value>,
     #[serde(flatten)]
     members: Map<String, Value>,
-}
-
-/// What was counted.
-#[derive(Debug, Serialize)]
-struct Usage {
-    prompt_tokens: Tokens,
-    completion_tokens: Tokens,
-    total_tokens: Tokens,
-    prompt_tokens_details: PromptDetails,
-    completion_tokens_details: CompletionDetails,
-}
-
-#[derive(Debug, Serialize)]
-struct PromptDetails {
-    cached_tokens: Tokens,
-    /// What was put into the provider's cache, where that has a price.
-    cache_write_tokens: Tokens,
-}
-
-#[derive(Debug, Serialize)]
-struct CompletionDetails {
-    reasoning_tokens: Tokens,
 }
 
 /// A choice as a message, and the chances of its tokens where they are wanted.
@@ -257,28 +235,4 @@ pub(super) fn completion(
     };
     let length = completion.choices.iter().map(WholeChoice::text_bytes).sum::<usize>();
     json_of(&completion, length)
-}
-
-/// The delivered choices, summed; the prompt, and what of it came from the provider's cache, once.
-pub(super) fn usage(receipt: &RequestReceipt) -> Value {
-    let mut usage = json!(counted(receipt));
-    provider_members::add(&mut usage, provider_members::of_usage(receipt, AnswerApi::Chat));
-    usage
-}
-
-fn counted(receipt: &RequestReceipt) -> Usage {
-    let total = |count: fn(&ChoiceUsage) -> Tokens| -> Tokens {
-        receipt.choices.iter().map(|choice| count(&choice.spent)).sum()
-    };
-    let first = receipt.choices.first().map(|choice| &choice.spent);
-    let prompt = first.map_or(Tokens::ZERO, |spent| spent.prompt);
-    let cache = first.map(ChoiceUsage::prompt_cache).unwrap_or_default();
-    let completion = total(ChoiceUsage::completion);
-    Usage {
-        prompt_tokens: prompt,
-        completion_tokens: completion,
-        total_tokens: prompt + completion,
-        prompt_tokens_details: PromptDetails { cached_tokens: cache.read, cache_write_tokens: cache.write },
-        completion_tokens_details: CompletionDetails { reasoning_tokens: total(|spent| spent.thinking) },
-    }
 }

@@ -16,7 +16,8 @@ use stint_types::units::Timestamp;
 
 use super::choice_content::logprobs_member;
 use super::chunk::{CallPiece, ChunkChoice, ChunkDelta, CompletionChunk, FunctionPiece};
-use super::render::{CompletionFormat, OpenAiRenderOptions, usage};
+use super::render::{CompletionFormat, OpenAiRenderOptions};
+use super::usage::usage;
 
 /// Keeps a silent stream alive; clients skip it.
 const COMMENT: &str = ": thinking\n\n";

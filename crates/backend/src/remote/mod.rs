@@ -23,6 +23,7 @@ pub mod gemini;
 mod golden;
 mod http_client;
 mod joined_chunks;
+mod json_text;
 pub mod llamacpp;
 pub mod members;
 pub mod model_lister;

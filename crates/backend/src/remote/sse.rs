@@ -89,8 +89,12 @@ impl SseScanner {
             bytes = bytes.strip_prefix(b"\n").unwrap_or(bytes);
         }
         while let Some(end) = memchr2(b'\n', b'\r', bytes) {
-            self.extend_line(&bytes[..end])?;
-            self.end_line(events)?;
+            if self.line.is_empty() {
+                self.whole_line(&bytes[..end], events)?;
+            } else {
+                self.extend_line(&bytes[..end])?;
+                self.end_line(events)?;
+            }
             let rest = &bytes[end + 1..];
             self.after_return = bytes[end] == b'\r' && rest.is_empty();
             bytes = if bytes[end] == b'\r' { rest.strip_prefix(b"\n").unwrap_or(rest) } else { rest };
@@ -106,36 +110,57 @@ impl SseScanner {
         Ok(self.has_data.then_some(self.event))
     }
 
+    /// Takes a line that came in one piece, as most do.
+    fn whole_line(&mut self, line: &[u8], events: &mut VecDeque<SseData>) -> Result<(), SseTooLarge> {
+        self.check_line(line.len())?;
+        let text = self.without_mark(line);
+        self.text(text, events)
+    }
+
     fn extend_line(&mut self, bytes: &[u8]) -> Result<(), SseTooLarge> {
-        if self.line.len() + bytes.len() > self.limits.line {
-            return Err(SseTooLarge::Line(self.limits.line));
-        }
+        self.check_line(bytes.len())?;
         self.line.extend_from_slice(bytes);
         Ok(())
+    }
+
+    fn check_line(&self, more: usize) -> Result<(), SseTooLarge> {
+        let is_full = self.line.len() + more > self.limits.line;
+        if is_full { Err(SseTooLarge::Line(self.limits.line)) } else { Ok(()) }
     }
 
     fn end_line(&mut self, events: &mut VecDeque<SseData>) -> Result<(), SseTooLarge> {
         let mut line = std::mem::take(&mut self.line);
         #[cfg(test)]
         (self.work += line.len());
-        let first = !std::mem::replace(&mut self.past_first_line, true);
-        let text = if first { line.strip_prefix(b"\xEF\xBB\xBF").unwrap_or(&line) } else { &line };
-        if text.is_empty() {
-            self.end_event(events);
-        } else if text.len() > LINE_KEPT && !self.has_data && text.starts_with(b"data: ") {
+        let text = self.without_mark(&line);
+        if text.len() > LINE_KEPT && !self.has_data && text.starts_with(b"data: ") {
             // Most large events are one such line: it becomes the event, and is not copied.
             let start = line.len() - text.len() + b"data: ".len();
             line.drain(..start);
             return self.whole_data(line);
-        } else {
-            self.field(text)?;
         }
+        self.text(text, events)?;
         // The buffer is kept, so that a long stream does not allocate for every line, but not what a very long line took.
         if line.capacity() <= LINE_KEPT {
             self.line = line;
             self.line.clear();
         }
         Ok(())
+    }
+
+    /// A line without the byte order mark that the first may begin with.
+    fn without_mark<'l>(&mut self, line: &'l [u8]) -> &'l [u8] {
+        let is_first = !std::mem::replace(&mut self.past_first_line, true);
+        if is_first { line.strip_prefix(b"\xEF\xBB\xBF").unwrap_or(line) } else { line }
+    }
+
+    /// Reads what stands in a line.
+    fn text(&mut self, text: &[u8], events: &mut VecDeque<SseData>) -> Result<(), SseTooLarge> {
+        if text.is_empty() {
+            self.end_event(events);
+            return Ok(());
+        }
+        self.field(text)
     }
 
     fn end_event(&mut self, events: &mut VecDeque<SseData>) {

@@ -5,6 +5,7 @@ use std::collections::VecDeque;
 use serde_json::Value;
 
 use crate::remote::finish_word;
+use crate::remote::json_text::from_json;
 use crate::remote::refusal;
 use crate::remote::uncounted::{refusal_begins, stop};
 use crate::{BackendCall, Failure, Fault, GenerationEnd, GenerationPart, Piece, TagEdge};
@@ -251,9 +252,8 @@ impl crate::remote::EventReader for OpenAiChatReader {
         if data.is_empty() {
             return Ok(());
         }
-        let OpenAiChunk { choices, usage, timings, error, system_fingerprint, unknown } =
-            serde_json::from_slice(data)
-                .map_err(|_| Failure::new(Fault::Backend, "the upstream sent an event that is no chunk"))?;
+        let OpenAiChunk { choices, usage, timings, error, system_fingerprint, unknown } = from_json(data)
+            .map_err(|_| Failure::new(Fault::Backend, "the upstream sent an event that is no chunk"))?;
         self.note_fingerprint(&system_fingerprint, pieces);
         self.besides.keep_of_answer(unknown);
         let mut new = std::mem::take(&mut self.new);
