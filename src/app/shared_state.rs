@@ -71,7 +71,8 @@ impl SharedState {
         let ledger_monitor = Arc::new(ledger_monitor);
         let ledger = open_ledger(settings, database, &keys, ledger_monitor.clone(), ledger_tasks).await?;
         let directory = Arc::new(keys.with_listener(directory::ledger_announcer(ledger.clone())));
-        directory::watch_changes(request_tasks, directory.clone(), database.change_listener());
+        // While requests end, keys are revoked too.
+        directory::watch_changes(ledger_tasks, directory.clone(), database.change_listener());
         let (answers, remembered) = (database.idempotency(), settings.idempotency.clone());
         let idempotency = Idempotency::open(ledger_tasks, answers, remembered, ledger.now()).await?;
         let stored = directory::content(database);

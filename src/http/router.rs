@@ -18,7 +18,7 @@ use stint_types::units::RequestId;
 use super::access_log::AccessContext;
 use super::api_state::ApiState;
 use super::error::{ApiError, codes};
-use super::{access_log, anthropic, auth, headers, open_access, unserved_paths};
+use super::{access_log, anthropic, auth, headers, late_requests, open_access, unserved_paths};
 
 /// One method of one path. The routes are data, so that tests can walk them.
 pub(super) struct ApiRoute<S> {
@@ -66,9 +66,16 @@ async fn log_and_protect(
     next: Next,
 ) -> Response {
     access_log::record(context, request, |request| {
-        protect_around(request, |request| open_access::guard(State(service), request, next))
+        protect_around(request, |request| serve_unless_late(service, request, next))
     })
     .await
+}
+
+async fn serve_unless_late(service: Arc<ApiState>, request: Request<Body>, next: Next) -> Response {
+    match late_requests::refusal(&service, &request) {
+        Some(refusal) => refusal,
+        None => open_access::guard(State(service), request, next).await,
+    }
 }
 
 /// Errors in the API's own form wherever they come from, an id on every answer, exactly one host, and keys that

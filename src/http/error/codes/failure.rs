@@ -55,7 +55,7 @@ pub(in crate::http) const SHUTTING_DOWN: ErrorCode = ErrorCode {
     word: "shutting_down",
     status: 503,
     also: None,
-    when: "The gateway is stopping, and cut the request off",
+    when: "The gateway is stopping, and takes no new requests or cut this one off",
     remedy: "Ask again: another gateway, or this one in a moment",
 };
 pub(in crate::http) const UPSTREAM_TIMEOUT: ErrorCode = ErrorCode {
