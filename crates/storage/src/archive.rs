@@ -115,6 +115,25 @@ pub async fn restore(backup: &Path, settings: &Settings, force: bool) -> Result<
             let (aside, report) = sqlite::restore(backup, settings, force).await?;
             Ok(RestoreReport { place: settings.path.display().to_string(), aside, report })
         }
+/// Copies books to a new file, which only its owner may read, and verifies the copy: what that came to, or nothing where an older version
+/// wrote them, whose tables are not known here.
+///
+/// # Errors
+/// When there are none, or they cannot be read, or the file exists or cannot be written.
+pub async fn back_up(settings: &Settings, to: &Path) -> Result<Option<VerifyReport>, StorageError> {
+    match (Archive::open(settings).await, settings) {
+        (Ok(mut archive), _) => Ok(Some(archive.back_up(to).await?)),
+        (Err(StorageError::Older(_)), Settings::Sqlite(settings)) => {
+            let mut archive = SqliteArchive::open_any_version(&settings.path).await?;
+            archive.back_up(to).await?;
+            archive.close().await?;
+            Ok(None)
+        }
+        (Err(StorageError::Older(place)), _) => Err(StorageError::OlderToCopy(place)),
+        (Err(error), _) => Err(error),
+    }
+}
+
         #[cfg(feature = "postgres")]
         Settings::Postgres(settings) => {
             let (place, report) = postgres::restore(backup, settings).await?;

@@ -42,7 +42,7 @@ impl SqliteArchive {
         if versions.len() == known.len() { Ok(archive) } else { Err(StorageError::Older(path.to_owned())) }
     }
 
-    pub(super) async fn open_any_version(path: &Path) -> Result<SqliteArchive, StorageError> {
+    pub(crate) async fn open_any_version(path: &Path) -> Result<SqliteArchive, StorageError> {
         let opened = SqliteConnectOptions::new()
             .filename(path)
             .read_only(true)
