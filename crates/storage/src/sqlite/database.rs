@@ -173,6 +173,8 @@ async fn connect(settings: &SqliteSettings) -> Result<SqliteConnection, sqlx::Er
         .journal_mode(SqliteJournalMode::Wal)
         .synchronous(synchronous)
         .foreign_keys(true)
+        // What was deleted is overwritten: pages that are free would keep callers' texts.
+        .pragma("secure_delete", "ON")
         .busy_timeout(BUSY_MAX)
         .statement_cache_capacity(STATEMENTS_MAX)
         .disable_statement_logging()
