@@ -37,7 +37,7 @@ pub(super) fn serve(file: Option<&Path>) -> VerbResult {
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
     // SIGHUP asks for a reload. From here on it does not kill the process.
     let hangups = runtime.block_on(async { ReloadSignals::new() }).map_err(BuildError::Signals)?;
-    let settings = config::load(file, &config::environment)?;
+    let settings = config::load_to_serve(file, &config::environment)?;
     let (log, logged) = log::start(&settings.log)?;
     settings.warnings.iter().for_each(|warning| tracing::warn!("{warning}"));
     open_files::raise_limit();

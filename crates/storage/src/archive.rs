@@ -3,7 +3,7 @@
 use std::io;
 use std::path::{Path, PathBuf};
 
-use stint_ledger::{GroupUsage, ResolutionRecord, UsageQuery};
+use stint_ledger::{AccountId, GroupUsage, ResolutionRecord, UsageQuery};
 
 #[cfg(feature = "postgres")]
 use super::{PostgresArchive, postgres};
@@ -87,6 +87,18 @@ impl Archive {
         }
     }
 
+    /// True if an account, or one below it, has or had a key in there, or has terms.
+    ///
+    /// # Errors
+    /// When they cannot be read.
+    pub async fn has_account(&mut self, account: &AccountId) -> Result<bool, StorageError> {
+        match self {
+            Archive::Sqlite(archive) => archive.has_account(account).await,
+            #[cfg(feature = "postgres")]
+            Archive::Postgres(archive) => archive.has_account(account).await,
+        }
+    }
+
     /// Shows every resolution with all that led to it, in their order, as they were when it began.
     ///
     /// # Errors
@@ -103,18 +115,6 @@ impl Archive {
     }
 }
 
-/// Verifies a backup and puts it where the settings say. A file that is there already is moved aside if `force` says so;
-/// a server's database must be empty.
-///
-/// # Errors
-/// When there is a database already, a server uses it, or the backup is wrong. Nothing has changed then.
-pub async fn restore(backup: &Path, settings: &Settings, force: bool) -> Result<RestoreReport, StorageError> {
-    match settings {
-        Settings::Memory => Err(StorageError::InMemory),
-        Settings::Sqlite(settings) => {
-            let (aside, report) = sqlite::restore(backup, settings, force).await?;
-            Ok(RestoreReport { place: settings.path.display().to_string(), aside, report })
-        }
 /// Copies books to a new file, which only its owner may read, and verifies the copy: what that came to, or nothing where an older version
 /// wrote them, whose tables are not known here.
 ///
@@ -134,6 +134,18 @@ pub async fn back_up(settings: &Settings, to: &Path) -> Result<Option<VerifyRepo
     }
 }
 
+/// Verifies a backup and puts it where the settings say. A file that is there already is moved aside if `force` says so;
+/// a server's database must be empty.
+///
+/// # Errors
+/// When there is a database already, a server uses it, or the backup is wrong. Nothing has changed then.
+pub async fn restore(backup: &Path, settings: &Settings, force: bool) -> Result<RestoreReport, StorageError> {
+    match settings {
+        Settings::Memory => Err(StorageError::InMemory),
+        Settings::Sqlite(settings) => {
+            let (aside, report) = sqlite::restore(backup, settings, force).await?;
+            Ok(RestoreReport { place: settings.path.display().to_string(), aside, report })
+        }
         #[cfg(feature = "postgres")]
         Settings::Postgres(settings) => {
             let (place, report) = postgres::restore(backup, settings).await?;
