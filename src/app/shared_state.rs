@@ -23,7 +23,7 @@ use stint_types::units::Timestamp;
 use super::allocator;
 use super::error::BuildError;
 use super::ledger_monitor::{LedgerMonitor, zero_warning_counters};
-use super::{directory, seal};
+use super::{clock_watch, directory, seal};
 
 /// How often expired reservations are looked for.
 const SWEEP_INTERVAL: Duration = Duration::from_secs(30);
@@ -81,6 +81,10 @@ impl SharedState {
         let conversations = ConversationService::open(ledger_tasks, stored.conversations.clone(), kept());
         sweep_expired(request_tasks, &ledger);
         watch_place(request_tasks, &ledger);
+        // Where replicas share the accounts, time is the database's.
+        if database.coordinator().is_none() {
+            clock_watch::watch_clock(request_tasks, metrics.clone());
+        }
         seal::seal_daily(request_tasks, &ledger);
         #[cfg(all(target_os = "linux", target_env = "gnu"))]
         allocator::release_free_memory(request_tasks);
