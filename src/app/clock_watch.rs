@@ -79,7 +79,7 @@ mod tests {
     fn each_jump_of_more_than_minutes_is_seen_once() {
         let began = Instant::now();
         let mut clock = ClockComparison::new(Timestamp(1_000_000_000), began);
-        let mut check = |wall, steady, expected| {
+        let mut check = |wall: i64, steady, expected| {
             let steady = began + Duration::from_secs(steady);
             assert_eq!(clock.jump(Timestamp(1_000_000_000 + wall * 1000), steady), expected, "{wall}");
         };
