@@ -42,6 +42,8 @@ pub struct RunningServer {
     pub request_tasks: Tasks,
     /// The ledger's writer, which ends after them.
     pub ledger_tasks: Tasks,
+    /// The listeners, which go on while requests end: health, metrics and the admin API are there until then.
+    pub listener_tasks: Tasks,
     /// Asks for reloads.
     pub reloads: ReloadHandle,
     pub(super) current: Arc<ArcSwap<ConfigSnapshot>>,
@@ -95,7 +97,8 @@ pub async fn build(mut settings: Settings, source: ConfigSource) -> Result<App, 
     let current = Arc::new(ArcSwap::from_pointee(snapshot));
     let handle = reloads.clone();
     let reloader = Reloader { shared: shared.clone(), routers, handle, current: current.clone(), source };
-    let running = RunningServer { request_tasks, ledger_tasks, reloads, current, database };
+    let listener_tasks = Tasks::default();
+    let running = RunningServer { request_tasks, ledger_tasks, listener_tasks, reloads, current, database };
     Ok(App { bound, running, shared, reloader, reload_requests })
 }
 
@@ -175,8 +178,9 @@ impl App {
         let (running, metrics) = (self.running, &self.shared.metrics);
         let http = running.current.load().settings.http.clone();
         for (bound, router) in self.bound {
-            let server = Server::new(http.clone(), metrics.clone(), running.request_tasks.clone());
-            running.request_tasks.spawn(server.serve_swappable(bound, router));
+            let server = Server::new(http.clone(), metrics.clone(), running.request_tasks.clone())
+                .accepting_until(running.listener_tasks.clone());
+            running.listener_tasks.spawn(server.serve_swappable(bound, router));
         }
         let certificates = CertificateWatcher {
             current: running.current.clone(),

@@ -21,7 +21,7 @@ use stint_types::units::Tokens;
 
 use super::directory::{ServerParts, StoredParts};
 use super::error::BuildError;
-use super::ledger_monitor::{declared_accounts, zero_warning_counters};
+use super::ledger_monitor::{declared_accounts, limited_accounts, zero_warning_counters};
 use super::model_registry::ModelRegistry;
 use super::reload_handle::ReloadHandle;
 use super::shared_state::SharedState;
@@ -140,10 +140,11 @@ impl ConfigSnapshot {
     /// Sets the gauges that are computed on demand.
     fn metrics_refresher(&self, shared: &SharedState) -> Box<dyn Fn() + Send + Sync> {
         let (metrics, ledger) = (shared.metrics.clone(), shared.ledger.clone());
-        let accounts = declared_accounts(&shared.directory.snapshot());
+        let directory = shared.directory.snapshot();
+        let (accounts, limited) = (declared_accounts(&directory), limited_accounts(&directory));
         let (registry, gateway) = (self.registry.clone(), self.gateway.clone());
         Box::new(move || {
-            refresh::refresh(&metrics, &ledger, &accounts, &registry);
+            refresh::refresh(&metrics, &ledger, &limited, &registry);
             gateway.refresh_fleet_metrics();
             registry.refresh_retired(&metrics);
             gateway.refresh_pacing_metrics(&accounts);

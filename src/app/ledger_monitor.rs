@@ -26,22 +26,31 @@ pub(super) struct LedgerMonitor {
 /// Where alerts go, and which accounts have series.
 struct MonitorConfig {
     alerts: Alerts,
-    /// Accounts that the configuration names; series have no others.
+    /// Accounts of keys that the configuration names; series of what is spent have no others.
     declared: HashSet<AccountId>,
+    /// These and the other accounts that it names, which have a series of what is left.
+    limited: HashSet<AccountId>,
+}
+
+impl MonitorConfig {
+    fn new(alerts: Alerts, directory: &DirectorySnapshot) -> MonitorConfig {
+        let declared = declared_accounts(directory).into_iter().collect();
+        MonitorConfig { alerts, declared, limited: limited_accounts(directory).into_iter().collect() }
+    }
 }
 
 impl LedgerMonitor {
     pub(super) fn new(metrics: Arc<Metrics>, alerts: Alerts, keys: &Directory) -> LedgerMonitor {
-        let declared = declared_accounts(&keys.snapshot()).into_iter().collect();
-        LedgerMonitor { metrics, config: ArcSwap::from_pointee(MonitorConfig { alerts, declared }) }
+        let config = MonitorConfig::new(alerts, &keys.snapshot());
+        LedgerMonitor { metrics, config: ArcSwap::from_pointee(config) }
     }
 
     /// Takes another webhook and other accounts. Gauges of accounts that are no longer declared are removed.
     pub(super) fn reconfigure(&self, alerts: Alerts, directory: &DirectorySnapshot) {
-        let declared: HashSet<AccountId> = declared_accounts(directory).into_iter().collect();
-        let before = self.config.swap(Arc::new(MonitorConfig { alerts, declared: declared.clone() }));
+        let now = Arc::new(MonitorConfig::new(alerts, directory));
+        let before = self.config.swap(now.clone());
         let (money, rollout) = (&self.metrics.money, &self.metrics.rollout);
-        for account in before.declared.difference(&declared) {
+        for account in before.limited.difference(&now.limited) {
             for series in [&money.left, &rollout.shadow_price, &rollout.rate, &rollout.target] {
                 // What was never shown need not be taken away.
                 let _ = series.remove_label_values(&[account.as_str()]);
@@ -61,6 +70,13 @@ pub(super) fn declared_accounts(directory: &DirectorySnapshot) -> Vec<AccountId>
     let keys = declared.tenants.iter().map(|tenant| &tenant.account);
     let anonymous = directory.is_open().then(|| Tenant::anonymous().account);
     keys.cloned().chain(anonymous).collect()
+}
+
+/// The same with the accounts above keys, and those of keys in the database, that the configuration gives terms.
+pub(super) fn limited_accounts(directory: &DirectorySnapshot) -> Vec<AccountId> {
+    let terms = directory.declared().terms.iter().map(|terms| terms.account.clone());
+    let all: HashSet<AccountId> = declared_accounts(directory).into_iter().chain(terms).collect();
+    all.into_iter().collect()
 }
 
 impl Observer for LedgerMonitor {

@@ -9,6 +9,7 @@ mod backends;
 mod build;
 mod certificates;
 mod check;
+mod clock_watch;
 mod command;
 mod config_cli;
 mod config_snapshot;

@@ -9,6 +9,7 @@ use std::time::Duration;
 use tokio::time::timeout;
 
 use crate::config::{self, Settings};
+use stint_types::tasks::Tasks;
 
 use super::auto_trials;
 use super::build::{RunningServer, build};
@@ -29,12 +30,14 @@ const RUNTIME_SHUTDOWN_TIMEOUT: Duration = Duration::from_secs(3);
 
 /// How long connections that are cut off may take to settle what they used.
 const CUT_OFF_TIMEOUT: Duration = Duration::from_secs(2);
+/// How long who asked during the end may take to get an answer, and then to be cut off.
+const LISTENER_DRAIN_TIMEOUT: Duration = Duration::from_secs(1);
 
 pub(super) fn serve(file: Option<&Path>) -> VerbResult {
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
     // SIGHUP asks for a reload. From here on it does not kill the process.
     let hangups = runtime.block_on(async { ReloadSignals::new() }).map_err(BuildError::Signals)?;
-    let settings = config::load(file, &config::environment)?;
+    let settings = config::load_to_serve(file, &config::environment)?;
     let (log, logged) = log::start(&settings.log)?;
     settings.warnings.iter().for_each(|warning| tracing::warn!("{warning}"));
     open_files::raise_limit();
@@ -92,7 +95,7 @@ async fn run(
 }
 
 /// Refuses new requests and lets running ones finish until the deadline or a second signal. What is cut off then is settled
-/// all the same. False if a settlement could not be written.
+/// all the same. Until then health, metrics and the admin API answer. False if a settlement could not be written.
 async fn stop(running: &RunningServer, drain: Duration, mut ends: ShutdownSignals) -> bool {
     tracing::info!(tasks = running.request_tasks.running(), ?drain, "stopping; answers that run may finish");
     running.request_tasks.stop();
@@ -114,6 +117,7 @@ async fn stop(running: &RunningServer, drain: Duration, mut ends: ShutdownSignal
             );
         }
     }
+    close_listeners(&running.listener_tasks).await;
     running.ledger_tasks.stop();
     let written = running.ledger_tasks.drain(LEDGER_DRAIN_TIMEOUT).await;
     if !written {
@@ -124,6 +128,16 @@ async fn stop(running: &RunningServer, drain: Duration, mut ends: ShutdownSignal
     close_books(running).await;
     running.stop_engines();
     drained && written
+}
+
+/// Accepts nothing any more. Nothing that asks during the end is worth much waiting.
+async fn close_listeners(tasks: &Tasks) {
+    tasks.stop();
+    if !tasks.drain(LISTENER_DRAIN_TIMEOUT).await {
+        tasks.force_stop();
+        // What is left then had its time, and ends with the process.
+        tasks.drain(LISTENER_DRAIN_TIMEOUT).await;
+    }
 }
 
 /// Leaves the books in the one file that their name says, for those who copy that.

@@ -23,7 +23,7 @@ use stint_types::units::Timestamp;
 use super::allocator;
 use super::error::BuildError;
 use super::ledger_monitor::{LedgerMonitor, zero_warning_counters};
-use super::{directory, seal};
+use super::{clock_watch, directory, seal};
 
 /// How often expired reservations are looked for.
 const SWEEP_INTERVAL: Duration = Duration::from_secs(30);
@@ -71,7 +71,8 @@ impl SharedState {
         let ledger_monitor = Arc::new(ledger_monitor);
         let ledger = open_ledger(settings, database, &keys, ledger_monitor.clone(), ledger_tasks).await?;
         let directory = Arc::new(keys.with_listener(directory::ledger_announcer(ledger.clone())));
-        directory::watch_changes(request_tasks, directory.clone(), database.change_listener());
+        // While requests end, keys are revoked too.
+        directory::watch_changes(ledger_tasks, directory.clone(), database.change_listener());
         let (answers, remembered) = (database.idempotency(), settings.idempotency.clone());
         let idempotency = Idempotency::open(ledger_tasks, answers, remembered, ledger.now()).await?;
         let stored = directory::content(database);
@@ -80,6 +81,10 @@ impl SharedState {
         let conversations = ConversationService::open(ledger_tasks, stored.conversations.clone(), kept());
         sweep_expired(request_tasks, &ledger);
         watch_place(request_tasks, &ledger);
+        // Where replicas share the accounts, time is the database's.
+        if database.coordinator().is_none() {
+            clock_watch::watch_clock(request_tasks, metrics.clone());
+        }
         seal::seal_daily(request_tasks, &ledger);
         #[cfg(all(target_os = "linux", target_env = "gnu"))]
         allocator::release_free_memory(request_tasks);

@@ -21,6 +21,24 @@ pub fn load(file: Option<&Path>, env: &dyn Fn(&str) -> Option<String>) -> Result
     load_with(file, env, SecretsPolicy::Required, &ConfigFiles::default())
 }
 
+/// The same for those who start a server or check what one is to start with: a file that is named and has nothing in it is refused. It
+/// would mean all defaults, and is more likely what a full disk or a wrong mount left.
+pub fn load_to_serve(
+    file: Option<&Path>,
+    env: &dyn Fn(&str) -> Option<String>,
+) -> Result<Settings, ConfigErrors> {
+    let settings = load(file, env)?;
+    match named(file, env) {
+        Some(empty) if !settings.is_written => Err(source::empty_file(&empty)),
+        _ => Ok(settings),
+    }
+}
+
+/// The file that is named, as an argument or by the environment.
+fn named(file: Option<&Path>, env: &dyn Fn(&str) -> Option<String>) -> Option<PathBuf> {
+    file.map(Path::to_owned).or_else(|| env("STINT_CONFIG").map(PathBuf::from))
+}
+
 /// How long files that are read while a server runs may go on changing.
 const PATIENCE: Duration = Duration::from_secs(5);
 
@@ -58,7 +76,7 @@ fn load_with(
     secrets: SecretsPolicy,
     files: &ConfigFiles,
 ) -> Result<Settings, ConfigErrors> {
-    let named = file.map(Path::to_owned).or_else(|| env("STINT_CONFIG").map(PathBuf::from));
+    let named = named(file, env);
     let (text, source) = source::read(named.as_deref(), files)?;
     let folder = named.as_deref().and_then(Path::parent).unwrap_or(Path::new(""));
     let place = ReadContext { folder, env, secrets, files };

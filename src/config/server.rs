@@ -200,9 +200,40 @@ fn bytes(section: &Section<'_>, key: &'static str, default: usize) -> usize {
     section.within(key, ByteSize(1 << 10)..=ByteSize(1 << 30)).map_or(default, |bytes| bytes.0)
 }
 
+/// Those of whom a bare name is taken. Any other word is a level that was misspelt, and would silence all.
+const LOGGING: [&str; 14] = [
+    "axum",
+    "h2",
+    "hyper",
+    "hyper_util",
+    "naga",
+    "reqwest",
+    "rustls",
+    "sqlx",
+    "tokio",
+    "tower",
+    "wgpu",
+    "wgpu_core",
+    "wgpu_hal",
+    "stint",
+];
+
 fn filter(text: &str) -> Result<(), ValueError> {
+    let remedy = "write it like \"info\" or \"info,stint::execute=debug\"";
     let parsed = text.parse::<tracing_subscriber::filter::Targets>();
-    parsed.map(drop).map_err(|error| {
-        ValueError::new(error.to_string(), "write it like \"info\" or \"info,stint::execute=debug\"")
-    })
+    parsed.map_err(|error| ValueError::new(error.to_string(), remedy))?;
+    let is_level = |word: &str| word.parse::<tracing_subscriber::filter::LevelFilter>().is_ok();
+    let is_module = |word: &str| {
+        let name = word.split("::").next().unwrap_or_default();
+        LOGGING.contains(&name) || name.starts_with("stint_")
+    };
+    let mut bare = text.split(',').map(str::trim).filter(|word| !word.is_empty() && !word.contains('='));
+    match bare.find(|word| !is_level(word) && !is_module(word)) {
+        None => Ok(()),
+        Some(word) => {
+            let what = format!("\"{word}\" is no level, and nothing here logs by that name");
+            let levels = "the levels are off, error, warn, info, debug and trace; a module has one, like \"info,hyper=debug\"";
+            Err(ValueError::new(what, levels))
+        }
+    }
 }

@@ -126,11 +126,16 @@ impl Gateway {
         self.state.parts.fleets.get(model)?.is_loaded()
     }
 
+    /// True from the beginning of shutdown on.
+    pub fn is_stopping(&self) -> bool {
+        self.state.parts.tasks.is_stopping()
+    }
+
     /// Whether new requests can be served, and why not. One model that may be asked is enough, and so is one whose rest is over:
     /// a gateway that gets no requests while it is not ready becomes ready again by itself.
     pub fn readiness(&self) -> Readiness {
         let stats = self.state.parts.ledger.stats();
-        match (self.state.parts.tasks.is_stopping(), stats.stalled) {
+        match (self.is_stopping(), stats.stalled) {
             (true, _) => Readiness::Stopping,
             (false, true) => Readiness::LedgerUnavailable { outage: stats.outage },
             (false, false) => self.unavailability_of_all().map_or(Readiness::Ready, Readiness::NoModel),

@@ -32,7 +32,7 @@ pub use feedback::{CallerFeedback, FeedbackError, LearnSettings, Learning, NotLe
 pub use handle::{Gateway, Readiness};
 pub use request::{
     Chooser, Denial, RequestObserver, RequestReceipt, RequestRefusal, RequestStage, RequestTask,
-    RequestUpdate, SettledChoice, VoteTally,
+    RequestUpdate, SHUTTING_DOWN, SettledChoice, VoteTally,
 };
 pub use settings::Settings;
 pub use state::{GatewayParts, LiveAttemptView, LiveRequestView, PaceStatus};

@@ -10,7 +10,7 @@ use axum::http::{Method, Request, StatusCode};
 use axum::response::Response;
 use tokio::time::Instant;
 
-use crate::gateway::{RequestObserver, RequestStage};
+use crate::gateway::{RequestObserver, RequestStage, SHUTTING_DOWN};
 use crate::traces::{LiveTrace, RootDetails, Tracer};
 use stint_sessions::history::RequestRecord;
 use stint_types::catalog::ChoiceOutcome;
@@ -247,6 +247,8 @@ impl AccessDetails {
     fn outcome(&self) -> &'static str {
         match (self.ended.as_deref(), self.status) {
             (Some("finished" | "emptied"), _) => "answered",
+            // Its caller was told so.
+            (Some("hung_up"), Some(_)) if self.code.as_deref() == Some(SHUTTING_DOWN) => "failed",
             (Some("hung_up"), _) | (None, None) => "hung_up",
             (Some(_), _) => "failed",
             (None, Some(status)) if status.as_u16() < 400 => "answered",

@@ -34,6 +34,8 @@ pub(super) const HANDSHAKE: &str = "handshake";
 /// What serves one connection.
 #[derive(Debug)]
 pub(super) struct ConnectionTask {
+    /// It began after the end of the server did, and has one request.
+    pub(super) is_late: bool,
     pub(super) stream: GuardedStream,
     /// How it speaks TLS, where it does.
     pub(super) identity: Option<Arc<TlsIdentity>>,
@@ -103,8 +105,18 @@ impl ConnectionTask {
 
     /// Shakes hands, where TLS is spoken, and sees which version of HTTP is. Nothing if that fails.
     async fn open(self) -> Option<OpenConnection> {
-        let ConnectionTask { stream, identity, head_timeout, settings, router, place, peer, shares, .. } =
-            self;
+        let ConnectionTask {
+            stream,
+            identity,
+            head_timeout,
+            settings,
+            router,
+            place,
+            peer,
+            shares,
+            is_late,
+            ..
+        } = self;
         let begun = begin(stream, identity.as_deref(), head_timeout, &settings.settings).await;
         let (stream, is_http2) = match begun {
             Ok(begun) => begun,
@@ -127,7 +139,7 @@ impl ConnectionTask {
         }
         let connection = Connection::new(stream, limits);
         let wire = Wire::Http1 { refused: connection.refused(), unwritten: connection.unwritten() };
-        Some(OpenConnection::Http1(connection, builder(own, head_timeout), service(wire)))
+        Some(OpenConnection::Http1(connection, builder(own, head_timeout, is_late), service(wire)))
     }
 }
 
@@ -191,10 +203,11 @@ async fn serve(
     }
 }
 
-fn builder(settings: &Settings, head_timeout: Duration) -> Builder {
+fn builder(settings: &Settings, head_timeout: Duration, is_late: bool) -> Builder {
     let mut builder = Builder::new();
     builder
         .timer(TokioTimer::new())
+        .keep_alive(!is_late)
         .header_read_timeout(head_timeout)
         .max_headers(settings.headers_max)
         // Whole heads fit, and what waits to be written is bounded by it too. The reader has the exact limit.

@@ -47,6 +47,7 @@ mod images;
 mod io_turn;
 mod json_response;
 mod judged_updates;
+mod late_requests;
 mod linger;
 mod metadata;
 mod open_access;

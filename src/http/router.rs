@@ -17,7 +17,7 @@ use super::access_log::AccessContext;
 use super::api_state::ApiState;
 use super::around::{Around, AroundLayer, RouteBehind};
 use super::error::{ApiError, codes};
-use super::{access_log, anthropic, auth, headers, open_access, unserved_paths};
+use super::{access_log, anthropic, auth, headers, late_requests, open_access, unserved_paths};
 
 /// One method of one path. The routes are data, so that tests can walk them.
 pub(super) struct ApiRoute<S> {
@@ -59,6 +59,13 @@ pub(super) fn with_logged_layers(routes: Router, context: AccessContext, service
     routes.layer(AroundLayer(LoggedProtection { context, service }))
 }
 
+async fn serve_unless_late(service: &ApiState, request: Request<Body>, next: RouteBehind<'_>) -> Response {
+    match late_requests::refusal(service, &request) {
+        Some(refusal) => refusal,
+        None => open_access::guard(service, request, next).await,
+    }
+}
+
 /// Errors in the API's own form wherever they come from, an id on every answer, exactly one host, and keys that
 /// do not show themselves. One layer for all of it: each layer of a router allocates and copies for every request.
 #[derive(Debug, Clone)]
@@ -79,7 +86,7 @@ struct LoggedProtection {
 
 impl Around for LoggedProtection {
     async fn answer(&self, request: Request<Body>, next: RouteBehind<'_>) -> Response {
-        let guarded = |request| open_access::guard(&self.service, request, next);
+        let guarded = |request| serve_unless_late(&self.service, request, next);
         access_log::record(&self.context, request, |request| protect(request, guarded)).await
     }
 }

@@ -93,7 +93,10 @@ impl BoundListener {
 pub struct Server {
     settings: Settings,
     metrics: Arc<Metrics>,
+    /// Connections that begin before these stop are among them.
     tasks: Tasks,
+    /// Accepting, and connections that begin later.
+    accepting: Tasks,
     connections: Arc<ConnectionTable>,
     shares: SharesInFlight,
 }
@@ -106,7 +109,15 @@ impl Server {
             metrics.requests.turned_away.with_label_values(&[why]);
         }
         let (connections, shares) = (ConnectionTable::new(), SharesInFlight::default());
-        Server { settings, metrics, tasks, connections, shares }
+        let accepting = tasks.clone();
+        Server { settings, metrics, tasks, accepting, connections, shares }
+    }
+
+    /// Goes on accepting until these tasks stop, which is after its own. Who comes in between gets answers that end the connection, and
+    /// nothing waits for them but these tasks.
+    #[must_use]
+    pub fn accepting_until(self, accepting: Tasks) -> Server {
+        Server { accepting, ..self }
     }
 
     /// Serves one router for good.
@@ -115,9 +126,10 @@ impl Server {
         self.serve_swappable(bound, router).await;
     }
 
-    /// Accepts until shutdown begins. Connections run on as tasks and end by themselves when they are idle.
+    /// Accepts until its tasks stop, or those of [`accepting_until`](Self::accepting_until). Connections run on as tasks and end by
+    /// themselves when they are idle.
     pub async fn serve_swappable(self, bound: BoundListener, router: SwappableRouter) {
-        let stopping = self.tasks.stopping();
+        let stopping = self.accepting.stopping();
         tokio::pin!(stopping);
         loop {
             let accepted = tokio::select! {
@@ -175,7 +187,10 @@ impl Server {
             tracing::debug!(%error, "a connection was gone before it began");
             return;
         }
+        let is_late = self.tasks.is_stopping();
+        let tasks = if is_late { &self.accepting } else { &self.tasks };
         let task = ConnectionTask {
+            is_late,
             stream: GuardedStream::new(stream, current.settings.write_timeout),
             identity: router.identity(),
             head_timeout: head_timeout(&current.settings, place.crowding().is_some()),
@@ -185,9 +200,9 @@ impl Server {
             peer,
             shares: self.shares.clone(),
             metrics: self.metrics.clone(),
-            tasks: self.tasks.clone(),
+            tasks: tasks.clone(),
         };
-        self.tasks.spawn(task.run(self.tasks.stopping(), self.tasks.force_stopping()));
+        tasks.spawn(task.run(tasks.stopping(), tasks.force_stopping()));
     }
 }
 

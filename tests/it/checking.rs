@@ -111,6 +111,34 @@ fn check_asks_upstreams_where_it_is_told_to() {
     assert!(text(&output).contains("gone at http://127.0.0.1:9/v1: cannot be used"), "{}", text(&output));
 }
 
+#[test]
+fn an_upstream_without_a_configured_model_fails_the_check() {
+    let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = listener.local_addr().unwrap();
+    std::thread::spawn(move || {
+        for connection in listener.incoming().map_while(Result::ok) {
+            let body = "{\"object\":\"list\",\"data\":[{\"id\":\"m\",\"object\":\"model\"}]}";
+            answer(connection, body);
+        }
+    });
+    let check = |model: &str| {
+        let backend = format!("[[backend]]\nbase_url = \"http://{address}/v1\"\nmodels = [\"{model}\"]\n");
+        let folder = Folder::new(&format!("[engine]\nembedded = false\n{backend}"));
+        folder.stint("check").arg("--connect").output().unwrap()
+    };
+    let (listed, missing) = (check("m"), check("n"));
+    assert!(listed.status.success(), "{}", text(&listed));
+    assert_eq!(missing.status.code(), Some(1));
+    assert!(text(&missing).contains("but does not list n"), "{}", text(&missing));
+}
+
+fn answer(mut connection: std::net::TcpStream, body: &str) {
+    use std::io::{Read, Write};
+    let _ = connection.read(&mut [0; 4096]);
+    let head = "HTTP/1.1 200 OK\r\ncontent-type: application/json\r\nconnection: close\r\n";
+    let _ = write!(connection, "{head}content-length: {}\r\n\r\n{body}", body.len());
+}
+
 #[tokio::test]
 async fn tokens_are_counted_where_a_tokenizer_is_and_guessed_as_that_elsewhere() {
     let folder = Folder::new("[[backend]]\nbase_url = \"http://127.0.0.1:9/v1\"\nmodels = [\"m\"]\n");

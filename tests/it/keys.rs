@@ -39,7 +39,18 @@ async fn the_command_line_manages_keys_with_and_without_a_server() {
     assert_eq!(limits["limits"][0]["limit"], "key money month", "{limits}");
     let refused = process.ask(&first, &question()).await;
     assert_eq!((refused.status, &refused.error()["code"]), (429, &json!("insufficient_quota")));
-    managed.keys(&["limit", "acme/alice", "--limit", "money=5/day,model=m", "--limit", "requests=9/minute"]);
+    let told = managed.keys(&[
+        "limit",
+        "acme/alice",
+        "--limit",
+        "money=5/day,model=m",
+        "--limit",
+        "requests=9/minute",
+    ]);
+    assert!(told.ends_with("removed: money=0/month\n"), "{told}");
+    let told = managed.keys(&["limit", "acme/alice", "--add", "--limit", "concurrency=3"]);
+    let all = "money=5/day,model=m requests=9/minute concurrency=3";
+    assert!(told.contains(all) && !told.contains("removed"), "{told}");
     let tried = process.ask(&first, &question()).await;
     assert_eq!(tried.error()["code"], "upstream_failed", "there is money now");
     let second = secret(&managed.keys(&["rotate", "acme/alice", "--grace", "1h", "--json"]));

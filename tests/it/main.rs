@@ -26,6 +26,7 @@ mod crash;
 mod curves;
 mod dialects;
 mod documents;
+mod draining;
 mod elsewhere;
 mod endpoints;
 mod engines;

@@ -144,6 +144,64 @@ async fn health_says_whom_it_asked_and_what_to_do() {
     assert!(!output.status.success() && text(&output).contains(&expected), "{}", text(&output));
 }
 
+#[test]
+fn a_file_that_is_named_and_empty_is_refused_and_none_is_not() {
+    let folder = Folder::new("");
+    let path = folder.path().join("empty.toml");
+    std::fs::write(&path, "\n# nothing\n").unwrap();
+    for verb in ["check", "serve"] {
+        let output =
+            Command::new(env!("CARGO_BIN_EXE_stint")).arg(verb).env("STINT_CONFIG", &path).output().unwrap();
+        assert!(
+            !output.status.success() && text(&output).contains("there is nothing in it"),
+            "{}",
+            text(&output)
+        );
+    }
+    let mut without = Command::new(env!("CARGO_BIN_EXE_stint"));
+    let without = without.arg("check").env_remove("STINT_CONFIG").current_dir(folder.path());
+    let output = without.env("STINT_LEDGER", ":memory:").output().unwrap();
+    assert!(output.status.success(), "{}", text(&output));
+}
+
+#[tokio::test]
+async fn usage_of_nobody_or_of_no_time_is_a_mistake() {
+    let folder = Folder::new(&(keyed("") + "[[account]]\nname = \"idle\"\n"));
+    let process = folder.serve();
+    process.ask("sk-test", &question(8)).await.good();
+    drop(process);
+    let usage = |words: &[&str]| folder.stint("usage").args(words).output().unwrap();
+    for words in
+        [&["--account", "test"][..], &["--account", "idle"], &["--account", "test", "--to", "2020-01-01"]]
+    {
+        let output = usage(words);
+        assert!(output.status.success(), "{words:?}: {}", text(&output));
+    }
+    let nobody = usage(&["--account", "nobody"]);
+    assert!(
+        !nobody.status.success() && text(&nobody).contains("there is no account nobody"),
+        "{}",
+        text(&nobody)
+    );
+    let backwards = ["--from", "2026-02-01", "--to", "2026-01-01"];
+    let exported = folder.stint("ledger").arg("export").args(backwards).output().unwrap();
+    for output in [usage(&backwards), exported] {
+        assert!(
+            !output.status.success() && text(&output).contains("is not after --from"),
+            "{}",
+            text(&output)
+        );
+    }
+}
+
+#[tokio::test]
+async fn accounts_that_are_declared_have_a_series_of_what_is_left_wherever_their_keys_are() {
+    let limited = "[[account]]\nname = \"acme\"\nlimits = [{ money = \"5\", per = \"month\" }]\n";
+    let process = Folder::new(&(keyed("") + limited)).serve();
+    let metrics = process.get("sk-test", "/metrics").await.text;
+    assert!(metrics.contains("stint_budget_left_ratio{tenant=\"acme\"} 1\n"), "{metrics}");
+}
+
 #[tokio::test]
 async fn sigterm_finishes_what_runs_and_ends_well() {
     let folder = Folder::new("");

@@ -340,6 +340,9 @@ async fn check_cut_off(client: &reqwest::Client, version: Version) {
         let text = asked.await.unwrap().expect("the stream ends as it should");
         assert!(text.contains("shutting down") && text.contains(form) && !text.contains(DONE), "{text}");
     }
+    for line in process.logged_times("code=\"shutting_down\"", 3).await {
+        assert!(line.contains("outcome=\"failed\"") && line.contains("status=200"), "{line}");
+    }
     let (well, _) = stopped(process).await;
     assert!(well);
     verified(&folder);

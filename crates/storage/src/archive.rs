@@ -3,7 +3,7 @@
 use std::io;
 use std::path::{Path, PathBuf};
 
-use stint_ledger::{GroupUsage, ResolutionRecord, UsageQuery};
+use stint_ledger::{AccountId, GroupUsage, ResolutionRecord, UsageQuery};
 
 #[cfg(feature = "postgres")]
 use super::{PostgresArchive, postgres};
@@ -87,6 +87,18 @@ impl Archive {
         }
     }
 
+    /// True if an account, or one below it, has or had a key in there, or has terms.
+    ///
+    /// # Errors
+    /// When they cannot be read.
+    pub async fn has_account(&mut self, account: &AccountId) -> Result<bool, StorageError> {
+        match self {
+            Archive::Sqlite(archive) => archive.has_account(account).await,
+            #[cfg(feature = "postgres")]
+            Archive::Postgres(archive) => archive.has_account(account).await,
+        }
+    }
+
     /// Shows every resolution with all that led to it, in their order, as they were when it began.
     ///
     /// # Errors
@@ -100,6 +112,25 @@ impl Archive {
             #[cfg(feature = "postgres")]
             Archive::Postgres(archive) => archive.each(show).await,
         }
+    }
+}
+
+/// Copies books to a new file, which only its owner may read, and verifies the copy: what that came to, or nothing where an older version
+/// wrote them, whose tables are not known here.
+///
+/// # Errors
+/// When there are none, or they cannot be read, or the file exists or cannot be written.
+pub async fn back_up(settings: &Settings, to: &Path) -> Result<Option<VerifyReport>, StorageError> {
+    match (Archive::open(settings).await, settings) {
+        (Ok(mut archive), _) => Ok(Some(archive.back_up(to).await?)),
+        (Err(StorageError::Older(_)), Settings::Sqlite(settings)) => {
+            let mut archive = SqliteArchive::open_any_version(&settings.path).await?;
+            archive.back_up(to).await?;
+            archive.close().await?;
+            Ok(None)
+        }
+        (Err(StorageError::Older(place)), _) => Err(StorageError::OlderToCopy(place)),
+        (Err(error), _) => Err(error),
     }
 }
 

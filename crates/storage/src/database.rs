@@ -56,6 +56,24 @@ impl Database {
         })
     }
 
+    /// The same for whoever is not to bring its tables up to date, since an older server would not know them any more: all but the server.
+    /// One that is not there yet is made.
+    ///
+    /// # Errors
+    /// As `open`'s, and where an older version wrote it.
+    pub async fn open_as_it_is(settings: &Settings) -> Result<Database, StorageError> {
+        Ok(match settings {
+            Settings::Memory => Database::Memory,
+            Settings::Sqlite(settings) => Database::Sqlite(Arc::new(Sqlite::open_as_it_is(settings).await?)),
+            #[cfg(feature = "postgres")]
+            Settings::Postgres(settings) => {
+                Database::Postgres(Arc::new(Postgres::open_as_it_is(settings).await?))
+            }
+            #[cfg(not(feature = "postgres"))]
+            Settings::Postgres(_) => return Err(StorageError::NoPostgres),
+        })
+    }
+
     /// What hands out leases of the quota windows, where replicas share the accounts.
     pub fn coordinator(&self) -> Option<Arc<dyn QuotaCoordinator>> {
         match self {

@@ -61,6 +61,9 @@ pub enum StorageError {
     /// An older version of Stint wrote it, and it is only to be read.
     #[error("{0} was written by an older stint: start this one once, which brings its tables up to date")]
     Older(PathBuf),
+    /// An older version of Stint wrote it, and it is to be copied with PostgreSQL's programs and verified.
+    #[error("{0} was written by an older stint: make the backup with that one, which knows its tables")]
+    OlderToCopy(PathBuf),
     /// It is there and cannot be opened.
     #[error(
         "cannot open {path} as a database: check that it is one of stint's and may be written to, and that the disk has room"

@@ -29,7 +29,7 @@ mod tests;
 #[cfg(not(feature = "postgres"))]
 mod without_postgres;
 
-pub use archive::{Archive, RestoreReport, restore};
+pub use archive::{Archive, RestoreReport, back_up, restore};
 pub use audit::VerifyReport;
 pub use database::Database;
 pub use database_url::DatabaseUrl;

@@ -25,7 +25,7 @@ struct UpstreamEndpoint {
     models: Vec<String>,
 }
 
-/// Asks all at once, and says what each answered; true if all can be used.
+/// Asks all at once, and says what each answered; true if all can be used and have their models.
 pub(super) fn check_all(settings: &Settings) -> bool {
     let places: Vec<UpstreamEndpoint> = settings.backends.iter().flat_map(endpoints).collect();
     let runtime = match tokio::runtime::Builder::new_current_thread().enable_all().build() {
@@ -127,7 +127,7 @@ fn describe_result(
             };
             match missing[..] {
                 [] => (format!("answers, in {took} ms"), true),
-                _ => (format!("answers, in {took} ms, but does not list {}", missing.join(", ")), true),
+                _ => (format!("answers, in {took} ms, but does not list {}", missing.join(", ")), false),
             }
         }
         Err(failure) if failure.fault == Fault::Credential => (format!("refuses the key: {failure}"), false),

@@ -26,7 +26,7 @@ pub(super) struct CheckOptions {
 }
 
 pub(super) fn check(file: Option<&Path>, options: &CheckOptions) -> VerbResult {
-    let settings = config::load(file, &config::environment)?;
+    let settings = config::load_to_serve(file, &config::environment)?;
     let ExaminedModels { usable, unusable } = examine_models(&settings);
     let is_right = unusable.is_empty() || settings.skips_unusable;
     if is_right {

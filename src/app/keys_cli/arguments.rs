@@ -66,7 +66,7 @@ pub(in crate::app) enum KeysCommand {
         output: OutputArgs,
     },
     /// Replace the limits or scopes of a key. Each kind that is given replaces all of that kind: --limit removes all previous
-    /// limits; without it they stay.
+    /// limits, unless --add keeps them; without it they stay.
     Limit {
         /// The key's id or path, like acme/alice; with --account, an account's path, like acme.
         who: String,
@@ -76,6 +76,9 @@ pub(in crate::app) enum KeysCommand {
         /// Take all limits away.
         #[arg(long, conflicts_with = "limit")]
         unlimited: bool,
+        /// Keep the limits of other kinds than those that are given.
+        #[arg(long, requires = "limit")]
+        add: bool,
         /// Let it name every model and route.
         #[arg(long, conflicts_with_all = ["model", "route"])]
         everything: bool,

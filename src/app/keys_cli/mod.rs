@@ -2,6 +2,7 @@
 
 mod arguments;
 mod limit;
+mod limit_changes;
 mod reach;
 mod secret;
 mod table;

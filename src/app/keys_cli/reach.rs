@@ -103,7 +103,7 @@ impl AdminClient {
         if settings.storage == storage::Settings::Memory {
             return AdminClient::remote(settings)?.ok_or(AdminClientError::InMemory);
         }
-        match Database::open(&settings.storage).await {
+        match Database::open_as_it_is(&settings.storage).await {
             Ok(database) => AdminClient::open_in_process(settings, &database, seen).await,
             Err(StorageError::InUse(_)) => AdminClient::remote(settings)?.ok_or(AdminClientError::NoAdmin),
             Err(error) => Err(error.into()),

@@ -78,7 +78,7 @@ fn scopes(key: &Value) -> String {
 }
 
 /// As they are written on the command line.
-fn limits(list: &Value) -> String {
+pub(super) fn limits(list: &Value) -> String {
     let one = |limit: &Value| {
         let members = limit.as_object()?;
         let (unit, max) = members.iter().next()?;

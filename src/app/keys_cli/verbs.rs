@@ -10,7 +10,7 @@ use crate::config;
 
 use super::arguments::{KeysCommand, OutputArgs};
 use super::reach::{AdminClient, AdminClientError, AdminRequest, DetailLevel};
-use super::{secret, table};
+use super::{limit_changes, secret, table};
 
 const JSON: &str = "application/json";
 const TOML: &str = "application/toml";
@@ -84,7 +84,7 @@ async fn execute(client: &AdminClient, verb: KeysCommand) -> Result<String, Admi
                 deleted["responses"], deleted["conversations"]
             ))
         }
-        KeysCommand::Limit { who, account, unlimited, everything, terms, output } => {
+        KeysCommand::Limit { who, account, unlimited, add, everything, terms, output } => {
             let mut body = terms.to_members();
             if unlimited {
                 body.insert("limits".to_owned(), json!([]));
@@ -92,35 +92,54 @@ async fn execute(client: &AdminClient, verb: KeysCommand) -> Result<String, Admi
             if everything {
                 body.extend(["models", "routes"].map(|name| (name.to_owned(), json!([]))));
             }
-            if account {
-                return render(output, &limit_account(client, &who, body).await?);
-            }
-            let path = format!("/admin/keys/{}", key_id(client, &who).await?);
-            render(output, &send_json(client, "PATCH", path, Some(body)).await?)
+            change_terms(client, Changed { who, account, add }, body, output).await
         }
         KeysCommand::Import { file, output } => import(client, &file, output).await,
         KeysCommand::Export => send(client, "GET", "/admin/export".to_owned(), TOML, String::new()).await,
     }
 }
 
-/// Changes the stated terms of an account and keeps the others.
-async fn limit_account(
+/// Whose terms are changed, and whether limits of other kinds stay.
+struct Changed {
+    who: String,
+    account: bool,
+    add: bool,
+}
+
+/// Changes the stated terms and keeps the others; says which limits are gone.
+async fn change_terms(
     client: &AdminClient,
-    path: &str,
-    stated: Map<String, Value>,
-) -> Result<Value, AdminClientError> {
-    let path = format!("/admin/accounts/{}", percent_encode(path));
-    let known = send_json(client, "GET", path.clone(), None).await.ok();
-    let mut body = Map::new();
-    for name in ["limits", "time_zone", "warn_at"] {
-        let had = known.as_ref().and_then(|known| known.get(name));
-        if let Some(value) = stated.get(name).or(had) {
-            body.insert(name.to_owned(), value.clone());
-        }
+    Changed { who, account, add }: Changed,
+    mut stated: Map<String, Value>,
+    output: OutputArgs,
+) -> Result<String, AdminClientError> {
+    let (kind, name) =
+        if account { ("accounts", percent_encode(&who)) } else { ("keys", key_id(client, &who).await?) };
+    let path = format!("/admin/{kind}/{name}");
+    let known = send_json(client, "GET", path.clone(), None).await.ok().unwrap_or_default();
+    if add && let Some(limits) = stated.get_mut("limits") {
+        *limits = json!(limit_changes::added(&known["limits"], limits));
     }
-    // The API refuses what does not go with an account.
+    let changed = if account {
+        send_json(client, "PUT", path, Some(with_known(stated, &known))).await?
+    } else {
+        send_json(client, "PATCH", path, Some(stated)).await?
+    };
+    let shown = render(output, &changed)?;
+    let removed = limit_changes::removed(&known["limits"], &changed["limits"]);
+    if output.json || removed.is_empty() {
+        return Ok(shown);
+    }
+    Ok(format!("{shown}\nremoved: {}", table::limits(&json!(removed))))
+}
+
+/// All terms of an account, of which some are stated. The API refuses what does not go with an account.
+fn with_known(stated: Map<String, Value>, known: &Value) -> Map<String, Value> {
+    let had = |name: &str| Some((name.to_owned(), known.get(name)?.clone()));
+    let mut body: Map<String, Value> =
+        ["limits", "time_zone", "warn_at"].into_iter().filter_map(had).collect();
     body.extend(stated);
-    send_json(client, "PUT", path, Some(body)).await
+    body
 }
 
 async fn import(client: &AdminClient, file: &Path, output: OutputArgs) -> Result<String, AdminClientError> {

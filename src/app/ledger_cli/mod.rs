@@ -10,8 +10,8 @@ use std::process::ExitCode;
 use clap::Subcommand;
 
 use crate::config;
-use stint_ledger::JournalError;
-use stint_storage::{Archive, Database, Settings, StorageError, VerifyReport, restore};
+use stint_ledger::{AccountId, JournalError};
+use stint_storage::{self as storage, Archive, Database, Settings, StorageError, VerifyReport, restore};
 use stint_types::units::Timestamp;
 
 use super::output::{VerbResult, print_line};
@@ -61,15 +61,23 @@ enum LedgerCommandError {
     Seal(#[from] JournalError),
     #[error("cannot run")]
     Runtime(#[source] io::Error),
+    #[error("--to {to} is not after --from {from}, so nothing lies between them")]
+    Times { from: Timestamp, to: Timestamp },
+    #[error(
+        "there is no account {0}: nothing was ever used under it, and neither the configuration nor the database has a key or an account \
+         of that path; `stint keys list` shows those of the database"
+    )]
+    UnknownAccount(AccountId),
 }
 
 pub(super) fn ledger(config: Option<&Path>, verb: LedgerCommand) -> VerbResult {
-    run(config, async |settings| match verb {
+    run(config, async |config::Settings { storage: settings, .. }| match verb {
         LedgerCommand::Verify => Ok(print_report(&Archive::open(&settings).await?.verify().await?)),
         LedgerCommand::Seal => seal(&settings).await,
         LedgerCommand::Backup { file } => back_up(&settings, &file).await,
         LedgerCommand::Restore { file, force } => restore_backup(&settings, &file, force).await,
         LedgerCommand::Export { from, to } => {
+            usage::check_times(from, to)?;
             export::export(&mut Archive::open(&settings).await?, from, to).await?;
             Ok(ExitCode::SUCCESS)
         }
@@ -78,17 +86,24 @@ pub(super) fn ledger(config: Option<&Path>, verb: LedgerCommand) -> VerbResult {
 
 pub(super) fn usage(config: Option<&Path>, options: &UsageOptions) -> VerbResult {
     run(config, async |settings| {
-        let mut archive = Archive::open(&settings).await?;
-        print_line(&usage::table(options, &archive.usage(&options.query()).await?));
+        usage::check_times(options.from(), options.to())?;
+        let mut archive = Archive::open(&settings.storage).await?;
+        let used = archive.usage(&options.query()).await?;
+        if let Some(account) = options.account().filter(|_| used.is_empty())
+            && !usage::is_known(account, &settings, &mut archive).await?
+        {
+            return Err(LedgerCommandError::UnknownAccount(account.clone()));
+        }
+        print_line(&usage::table(options, &used));
         Ok(ExitCode::SUCCESS)
     })
 }
 
 fn run(
     config: Option<&Path>,
-    work: impl AsyncFnOnce(Settings) -> Result<ExitCode, LedgerCommandError>,
+    work: impl AsyncFnOnce(config::Settings) -> Result<ExitCode, LedgerCommandError>,
 ) -> VerbResult {
-    let settings = config::load_offline(config, &config::environment)?.storage;
+    let settings = config::load_offline(config, &config::environment)?;
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
     Ok(runtime.map_err(LedgerCommandError::Runtime)?.block_on(work(settings))?)
 }
@@ -96,7 +111,7 @@ fn run(
 async fn seal(settings: &Settings) -> Result<ExitCode, LedgerCommandError> {
     // Where there are no books, none are made to be sealed.
     drop(Archive::open(settings).await?);
-    let database = Database::open(settings).await?;
+    let database = Database::open_as_it_is(settings).await?;
     let (journal, now) = (database.journal(), database.now().await?);
     let mut seals = 0;
     while let Some(seal) = journal.seal(now).await? {
@@ -110,8 +125,14 @@ async fn seal(settings: &Settings) -> Result<ExitCode, LedgerCommandError> {
 }
 
 async fn back_up(settings: &Settings, file: &Path) -> Result<ExitCode, LedgerCommandError> {
-    let report = Archive::open(settings).await?.back_up(file).await?;
+    let report = storage::back_up(settings, file).await?;
     print_line(&format!("copied to {}", file.display()));
+    let Some(report) = report else {
+        print_line(
+            "an older stint wrote it, so the copy is not verified; `stint ledger restore` brings it up to date and verifies it",
+        );
+        return Ok(ExitCode::SUCCESS);
+    };
     Ok(print_report(&report))
 }
 

@@ -3,8 +3,12 @@
 use clap::{Args, ValueEnum};
 
 use crate::app::output::align_columns;
+use crate::config::Settings;
 use stint_ledger::{AccountId, GroupBy, GroupUsage, UsageQuery};
+use stint_storage::{Archive, StorageError};
 use stint_types::units::Timestamp;
+
+use super::LedgerCommandError;
 
 /// Of whom, when, and by what.
 #[derive(Debug, Args)]
@@ -30,7 +34,58 @@ enum UsageDimension {
     Day,
 }
 
+/// Whether there is something between two moments.
+///
+/// # Errors
+/// When there is not.
+pub(super) fn check_times(from: Option<Timestamp>, to: Option<Timestamp>) -> Result<(), LedgerCommandError> {
+    match from.zip(to) {
+        Some((from, to)) if to <= from => Err(LedgerCommandError::Times { from, to }),
+        _ => Ok(()),
+    }
+}
+
+/// Whether an account is one that could have used something: it or one below it did once, or has terms or a key.
+///
+/// # Errors
+/// When the books cannot be read.
+pub(super) async fn is_known(
+    account: &AccountId,
+    declared: &Settings,
+    archive: &mut Archive,
+) -> Result<bool, StorageError> {
+    let terms = declared.terms.iter().map(|terms| &terms.account);
+    let tenants = declared.tenants.iter().map(|tenant| &tenant.account);
+    let mut trees = declared.issuers.iter().map(|issuer| &issuer.tree);
+    let is_declared = terms.chain(tenants).any(|known| account.contains(known))
+        || trees.any(|tree| tree.contains(account) || account.contains(tree));
+    if is_declared || archive.has_account(account).await? {
+        return Ok(true);
+    }
+    let ever = UsageQuery {
+        account: Some(account.clone()),
+        from: Timestamp(i64::MIN),
+        to: Timestamp(i64::MAX),
+        by: GroupBy { day: false, key: false, model: true },
+        after: None,
+        limit: 1,
+    };
+    Ok(!archive.usage(&ever).await?.is_empty())
+}
+
 impl UsageOptions {
+    pub(super) fn account(&self) -> Option<&AccountId> {
+        self.account.as_ref()
+    }
+
+    pub(super) fn from(&self) -> Option<Timestamp> {
+        self.from
+    }
+
+    pub(super) fn to(&self) -> Option<Timestamp> {
+        self.to
+    }
+
     pub(super) fn query(&self) -> UsageQuery {
         let by = |by| self.by.contains(&by);
         UsageQuery {

@@ -115,7 +115,7 @@ impl ProbeLedger {
 }
 
 async fn open_ledger(settings: &Settings, tasks: &Tasks) -> Result<Ledger, Box<dyn std::error::Error>> {
-    let database = Database::open(&settings.storage).await?;
+    let database = Database::open_as_it_is(&settings.storage).await?;
     let terms = [AccountTerms::unlimited(AccountId::new(ACCOUNT))];
     let observer: Arc<dyn Observer> = Arc::new(NullObserver);
     let pace = settings.ledger;

@@ -99,6 +99,7 @@ impl Drop for Site {
     fn drop(&mut self) {
         self.running.request_tasks.stop();
         self.running.request_tasks.force_stop();
+        self.running.listener_tasks.stop();
         self.running.ledger_tasks.stop();
     }
 }
@@ -358,6 +359,7 @@ async fn a_configuration_that_never_comes_does_not_hold_up_the_end() {
     assert!(matches!(given_up, Ok((None, ()))), "the end waits for the file: {given_up:?}");
     drop(comes);
     running.request_tasks.force_stop();
+    running.listener_tasks.stop();
     running.ledger_tasks.stop();
 }
 

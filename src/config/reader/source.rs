@@ -37,6 +37,14 @@ pub(in crate::config) fn unstable_file(file: &Path) -> ConfigErrors {
     ConfigErrors { source: file.display().to_string(), errors: list }
 }
 
+/// What to say of a file that was named and has nothing in it.
+pub(in crate::config) fn empty_file(file: &Path) -> ConfigErrors {
+    let what = "there is nothing in it".to_owned();
+    let remedy = "write the configuration (`stint init` helps), or name no file to serve the embedded model on 127.0.0.1:8080".to_owned();
+    let list = vec![Diagnostic { line: None, key: String::new(), what, remedy }];
+    ConfigErrors { source: file.display().to_string(), errors: list }
+}
+
 /// The tree of the text. Where the text is not TOML the tree would mislead, so only that is reported; a key
 /// that stands twice leaves the tree whole.
 pub(in crate::config) fn parse<'d>(document: &Document<'d>) -> Option<DeTable<'d>> {

@@ -44,6 +44,29 @@ fn the_environment_goes_before_the_file() {
     assert_eq!(settings.log.filter, "debug");
 }
 
+#[test]
+fn a_misspelt_level_of_the_log_is_a_mistake_and_does_not_silence_it() {
+    let wrong = "is no level, and nothing here logs by that name; the levels are off, error, warn, info, debug and \
+                 trace; a module has one, like \"info,hyper=debug\"";
+    for (filter, word) in [("inof", "inof"), ("info,hyperr", "hyperr"), ("stintt::http", "stintt::http")] {
+        let told = format!("line 2: log.filter: \"{word}\" {wrong}");
+        check(&format!("[log]\nfilter = '{filter}'\n"), &[&*told]);
+        let env = |name: &str| (name == "STINT_LOG").then(|| filter.to_owned()).or_else(|| env(name));
+        assert!(load_with("", &env).unwrap_err().to_string().contains(wrong), "{filter}");
+    }
+    for filter in [
+        "INFO",
+        "off",
+        "info,stint::requests=off",
+        "stint",
+        "warn,stint_ledger,sqlx::query",
+        "info,other=debug,",
+    ] {
+        let text = format!("[log]\nfilter = '{filter}'\n");
+        assert!(load_text(&text).is_ok(), "{filter}: {:?}", load_text(&text).err());
+    }
+}
+
 /// A command that only reads stored data needs the ledger's address, and no secret of a server's.
 #[test]
 fn a_command_that_only_reads_needs_no_server_secrets() {

@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use tokio::time::Instant;
 
-use crate::gateway::request::{DecisionContext, RequestContext};
-use crate::gateway::run::RequestOutcome;
+use crate::gateway::request::{DecisionContext, RequestContext, SHUTTING_DOWN};
+use crate::gateway::run::{AttemptResult, RequestOutcome};
 use stint_decide::plan;
 use stint_sessions::history::RequestRecord;
 use stint_types::catalog::{Candidate, ChoiceOutcome, Decision, DecisionOutcome, Verdict};
@@ -56,6 +56,13 @@ fn decision(context: &RequestContext, decided: &DecisionContext) -> Decision {
     decision
 }
 
+/// What failed, in one word. Whose answer the end of this process cut off did not leave by themselves.
+fn error(context: &RequestContext, outcome: &RequestOutcome<'_>) -> Option<&'static str> {
+    let is_cut_off =
+        matches!(outcome.result, AttemptResult::HungUp) && context.parts().tasks.is_force_stopping();
+    outcome.result.error().or(is_cut_off.then_some(SHUTTING_DOWN))
+}
+
 fn decision_outcome(
     context: &RequestContext,
     outcome: &RequestOutcome<'_>,
@@ -68,7 +75,7 @@ fn decision_outcome(
     DecisionOutcome {
         at: Timestamp::now(),
         ended: outcome.ended().into(),
-        error: outcome.result.error().map(Into::into),
+        error: error(context, outcome).map(Into::into),
         model: offer.model.clone(),
         enforced: offer.class,
         thinking: offer.thinking,

@@ -17,7 +17,7 @@ mod wait_clock;
 
 pub use observer::{RequestObserver, RequestStage};
 pub use receipt::{Chooser, RequestReceipt, SettledChoice, VoteTally};
-pub use refusal::{Denial, RequestRefusal};
+pub use refusal::{Denial, RequestRefusal, SHUTTING_DOWN};
 pub(super) use task::CutOff;
 pub use task::{RequestTask, RequestUpdate};
 

@@ -14,6 +14,9 @@ use stint_types::units::EpisodeId;
 /// When to try again after waiting in vain.
 pub(crate) const RETRY_AFTER: Duration = Duration::from_secs(2);
 
+/// What an answer that the end of this process cuts off has as its error, on every API and in the log.
+pub const SHUTTING_DOWN: &str = "shutting_down";
+
 /// A request that is not served.
 #[derive(Debug)]
 pub struct Denial {

@@ -73,8 +73,7 @@ impl From<RequestRefusal> for ApiError {
             RequestRefusal::OtherKeysEpisode { .. } => {
                 ApiError::invalid(None, message).with_param("budget.episode")
             }
-            RequestRefusal::Stopping => ApiError::overloaded(message, Duration::from_secs(1)),
-            RequestRefusal::CutOff => {
+            RequestRefusal::Stopping | RequestRefusal::CutOff => {
                 ApiError::overloaded(message, Duration::from_secs(1)).with_code(codes::SHUTTING_DOWN)
             }
             RequestRefusal::Failed(failure) => failure.into(),

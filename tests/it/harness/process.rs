@@ -52,6 +52,8 @@ impl Folder {
 
     /// Puts another configuration in place of this one, at once, so that nobody reads half of it.
     pub(crate) fn write(&self, toml: &str) {
+        // One with nothing in it is refused; this one has all defaults too.
+        let toml = if toml.trim().is_empty() { "[server]\n" } else { toml };
         let next = self.path().join("stint.toml.next");
         std::fs::write(&next, toml).unwrap();
         std::fs::rename(next, self.config()).unwrap();

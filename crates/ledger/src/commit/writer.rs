@@ -1,13 +1,14 @@
 //! The one writer: it commits whatever arrived while the previous commit ran.
 
 use std::panic::AssertUnwindSafe;
+use std::pin::pin;
 use std::sync::Arc;
 
 use futures_util::FutureExt;
 use tokio::time::{Instant, sleep};
 
 use crate::Settings;
-use crate::journal::{DatabaseOutage, Journal, JournalError};
+use crate::journal::{DatabaseFault, DatabaseOutage, Journal, JournalError};
 use crate::quota::QuotaClient;
 use crate::rows::JournalEntry;
 use stint_types::tasks::Tasks;
@@ -32,7 +33,7 @@ impl LedgerWriter {
         while let Some(mut batch) = self.queue.next(&tasks).await {
             let entries = batch.take_entries();
             let began = Instant::now();
-            match append(&*batch.journal, &entries).await {
+            match self.append(&*batch.journal, &entries).await {
                 Ok(()) => {
                     if !entries.is_empty() {
                         self.outage.record_success();
@@ -54,6 +55,26 @@ impl LedgerWriter {
         if let Some(quota) = &self.quota {
             quota.done.cancel();
         }
+    }
+
+    /// Writes them. What takes longer than new requests wait for is an outage from then on, whatever comes of it.
+    async fn append(&self, journal: &dyn Journal, entries: &[JournalEntry]) -> Result<(), JournalError> {
+        let mut appending = pin!(append(journal, entries));
+        // There is no clock where threads are scheduled by a test.
+        if cfg!(feature = "shuttle") {
+            return appending.await;
+        }
+        let limit = self.settings.stall_max;
+        tokio::select! {
+            biased;
+            appended = &mut appending => return appended,
+            // Begun only where it waits.
+            () = async { sleep(limit).await } => {}
+        }
+        let late = JournalError::new(format!("nothing was written within {limit:?}"));
+        self.outage
+            .record_failure("the ledger's journal takes too long", &late.with_fault(DatabaseFault::Silent));
+        appending.await
     }
 
     fn failed(&self, error: &JournalError) {

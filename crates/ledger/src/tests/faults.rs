@@ -7,8 +7,8 @@ use std::time::Duration;
 use futures_util::FutureExt;
 
 use crate::{
-    AbandonPolicy, ClosedReservation, Journal, Ledger, LedgerError, LimitWarning, MemoryJournal, Observer,
-    Reservation, ReservationRequest, Settings,
+    AbandonPolicy, ClosedReservation, DatabaseFault, Journal, Ledger, LedgerError, LimitWarning,
+    MemoryJournal, Observer, Reservation, ReservationRequest, Settings,
 };
 use stint_types::tasks::Tasks;
 use stint_types::units::{Money, Tokens, Window};
@@ -41,6 +41,26 @@ async fn a_settlement_is_tried_until_it_is_journalled() {
     check_settled(&[JournalFault::Before; 7]).await;
     check_settled(&[JournalFault::After, JournalFault::Before, JournalFault::After]).await;
     check_settled(&[JournalFault::Panic]).await;
+}
+
+/// A file that another program locks: the commit waits, and new requests are refused with the reason before it fails.
+#[tokio::test(start_paused = true)]
+async fn a_commit_that_takes_too_long_is_an_outage_until_it_is_over() {
+    let (tasks, journal) = (Tasks::default(), ScriptedJournal::stuck());
+    let ledger = open(&tasks, journal.clone(), 100).await;
+    let mut reservation = ledger.reserve(claim(60, 0)).unwrap();
+    let waited = tokio::time::timeout(Settings::default().stall_max * 2, reservation.dispatch()).await;
+    assert!(!matches!(waited, Ok(Ok(()))), "nothing is written");
+    let stats = ledger.stats();
+    assert!(stats.stalled && stats.failures == 0);
+    assert_eq!(stats.outage.and_then(|outage| outage.fault), Some(DatabaseFault::Silent));
+    journal.open();
+    let is_over = async {
+        while ledger.stats().outage.is_some() || ledger.stats().stalled {
+            tokio::time::sleep(Duration::from_millis(10)).await;
+        }
+    };
+    tokio::time::timeout(PATIENCE, is_over).await.expect("it is over when the commit is");
 }
 
 /// Someone who watches and fails at it.

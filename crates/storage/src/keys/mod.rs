@@ -3,7 +3,10 @@
 
 pub(crate) mod audit_rows;
 mod key_rows;
+mod named_account;
 mod store;
 mod terms_rows;
+
+pub(crate) use named_account::has_account;
 
 pub(super) use store::SqlKeyStore;

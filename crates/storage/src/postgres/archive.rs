@@ -8,9 +8,10 @@ use sqlx::{Connection, PgConnection, Row};
 
 use crate::audit::VerifyReport;
 use crate::journal::{each_record, usage};
+use crate::keys::has_account;
 use crate::sql::BEGIN_SNAPSHOT;
 use crate::{PostgresSettings, StorageError, file};
-use stint_ledger::{GroupUsage, ResolutionRecord, UsageQuery};
+use stint_ledger::{AccountId, GroupUsage, ResolutionRecord, UsageQuery};
 
 use super::address::PostgresAddress;
 use super::migrations::MIGRATIONS;
@@ -101,6 +102,14 @@ impl PostgresArchive {
     /// When it cannot be read.
     pub async fn usage(&mut self, query: &UsageQuery) -> Result<Vec<GroupUsage>, StorageError> {
         usage(query, &mut self.connection).await.map_err(|source| self.read_error(source))
+    }
+
+    /// True if it names an account, or one below it.
+    ///
+    /// # Errors
+    /// When it cannot be read.
+    pub async fn has_account(&mut self, account: &AccountId) -> Result<bool, StorageError> {
+        has_account(account, &mut self.connection).await.map_err(|source| self.read_error(source))
     }
 
     /// Shows every resolution with all that led to it, in their order, as they were when it began.

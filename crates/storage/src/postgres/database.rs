@@ -15,6 +15,7 @@ use stint_ledger::JournalError;
 use stint_types::units::Timestamp;
 
 use super::address::{CONNECT_MAX, PostgresAddress};
+use super::archive::PostgresArchive;
 use super::clock::read_clock;
 use super::migrations::migrate;
 
@@ -52,6 +53,14 @@ impl Postgres {
         let pool = PgPoolOptions::new().max_connections(CONNECTIONS_MAX).acquire_timeout(CONNECT_MAX);
         let pool = pool.test_before_acquire(false).connect_lazy_with(options);
         Ok(Postgres { pool, place, lease: settings.lease, changes_seen_micros: AtomicI64::new(0) })
+    }
+
+    /// The same without bringing tables up to date that an older version made.
+    pub(crate) async fn open_as_it_is(settings: &PostgresSettings) -> Result<Postgres, StorageError> {
+        match PostgresArchive::open(settings).await {
+            Ok(_) | Err(StorageError::NoBooks(_)) => Postgres::open(settings).await,
+            Err(error) => Err(error),
+        }
     }
 
     /// The database's clock.

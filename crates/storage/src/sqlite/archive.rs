@@ -8,8 +8,9 @@ use sqlx::{ConnectOptions, Connection, Row, SqliteConnection};
 
 use crate::audit::VerifyReport;
 use crate::journal::{each_record, usage};
+use crate::keys::has_account;
 use crate::{StorageError, file};
-use stint_ledger::{GroupUsage, ResolutionRecord, UsageQuery};
+use stint_ledger::{AccountId, GroupUsage, ResolutionRecord, UsageQuery};
 
 use super::database::BUSY_MAX;
 use super::migrations::MIGRATIONS;
@@ -42,7 +43,7 @@ impl SqliteArchive {
         if versions.len() == known.len() { Ok(archive) } else { Err(StorageError::Older(path.to_owned())) }
     }
 
-    pub(super) async fn open_any_version(path: &Path) -> Result<SqliteArchive, StorageError> {
+    pub(crate) async fn open_any_version(path: &Path) -> Result<SqliteArchive, StorageError> {
         let opened = SqliteConnectOptions::new()
             .filename(path)
             .read_only(true)
@@ -109,6 +110,14 @@ impl SqliteArchive {
     /// When the file cannot be read.
     pub async fn usage(&mut self, query: &UsageQuery) -> Result<Vec<GroupUsage>, StorageError> {
         usage(query, &mut self.connection).await.map_err(|source| self.read_error(source))
+    }
+
+    /// True if it names an account, or one below it.
+    ///
+    /// # Errors
+    /// When it cannot be read.
+    pub async fn has_account(&mut self, account: &AccountId) -> Result<bool, StorageError> {
+        has_account(account, &mut self.connection).await.map_err(|source| self.read_error(source))
     }
 
     /// Shows every resolution with all that led to it, in their order, as they were when it began.

@@ -16,6 +16,7 @@ use crate::sql::{STATEMENTS_MAX, Session, SqlConnection, SqlDatabase, Statement}
 use crate::{SqliteSettings, StorageError, Synchronous};
 use stint_ledger::JournalError;
 
+use super::archive::SqliteArchive;
 use super::migrations::migrate;
 
 /// Only backups and the operator's own tools hold the file beside us, for moments.
@@ -41,8 +42,23 @@ pub struct Sqlite {
 impl Sqlite {
     /// Opens the file, making it and bringing its tables up to date where needed.
     pub async fn open(settings: &SqliteSettings) -> Result<Sqlite, StorageError> {
+        let lock = DatabaseLock::take(&settings.path)?;
+        Sqlite::open_locked(settings, lock).await
+    }
+
+    /// The same without bringing tables up to date that an older version made.
+    pub(crate) async fn open_as_it_is(settings: &SqliteSettings) -> Result<Sqlite, StorageError> {
+        let lock = DatabaseLock::take(&settings.path)?;
+        match SqliteArchive::open(&settings.path).await {
+            Ok(archive) => archive.close().await?,
+            Err(StorageError::NoBooks(_)) => {}
+            Err(error) => return Err(error),
+        }
+        Sqlite::open_locked(settings, lock).await
+    }
+
+    async fn open_locked(settings: &SqliteSettings, lock: DatabaseLock) -> Result<Sqlite, StorageError> {
         let path = &settings.path;
-        let lock = DatabaseLock::take(path)?;
         let open_error = |source| StorageError::Open { path: path.clone(), source };
         let mut writer = connect(settings).await.map_err(open_error)?;
         migrate(&mut writer, path).await?;
@@ -167,6 +183,8 @@ async fn connect(settings: &SqliteSettings) -> Result<SqliteConnection, sqlx::Er
         .journal_mode(SqliteJournalMode::Wal)
         .synchronous(synchronous)
         .foreign_keys(true)
+        // What was deleted is overwritten: pages that are free would keep callers' texts.
+        .pragma("secure_delete", "ON")
         .busy_timeout(BUSY_MAX)
         .statement_cache_capacity(STATEMENTS_MAX)
         .disable_statement_logging()

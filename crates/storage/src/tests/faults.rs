@@ -14,7 +14,7 @@ use stint_types::tasks::Tasks;
 use stint_types::units::{Money, Timestamp, Tokens};
 
 use super::super::sqlite::MIGRATIONS;
-use super::super::{Sqlite, SqliteArchive, SqliteJournal};
+use super::super::{Database, Settings, Sqlite, SqliteArchive, SqliteJournal, StorageError, back_up};
 use super::{detail, ledger, open, patiently, refusal, reserve, settings};
 
 const PATIENCE: Duration = Duration::from_secs(30);
@@ -209,6 +209,51 @@ async fn old_database(path: &Path, rows: u32) {
     );
     sqlx::raw_sql(sqlx::AssertSqlSafe(sql)).execute(&mut connection).await.unwrap();
     connection.close().await.unwrap();
+}
+
+#[tokio::test]
+async fn what_was_deleted_is_no_longer_in_the_file() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("stint.db");
+    let database = Sqlite::open(&settings(&path)).await.unwrap();
+    let has_text = || {
+        let bytes = std::fs::read(&path).unwrap();
+        bytes.windows(13).any(|window| window == b"what was said")
+    };
+    {
+        let mut writer = database.lock_writer().await.unwrap();
+        let make = "CREATE TABLE notes (text TEXT); \
+                    INSERT INTO notes SELECT replace(hex(zeroblob(9000)), '00', 'what was said')";
+        sqlx::raw_sql(make).execute(&mut *writer).await.unwrap();
+    }
+    database.checkpoint().await.unwrap();
+    assert!(has_text());
+    {
+        let mut writer = database.lock_writer().await.unwrap();
+        sqlx::raw_sql("DELETE FROM notes").execute(&mut *writer).await.unwrap();
+    }
+    database.checkpoint().await.unwrap();
+    assert!(!has_text(), "its pages are free, and empty");
+}
+
+/// Who only looks leaves an older server its tables. A copy can be made all the same.
+#[tokio::test]
+async fn only_a_server_brings_the_tables_of_an_older_version_up_to_date() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("stint.db");
+    old_database(&path, 3).await;
+    let settings = Settings::Sqlite(settings(&path));
+    let refused = Database::open_as_it_is(&settings).await.unwrap_err();
+    assert!(matches!(&refused, StorageError::Older(of) if *of == path), "{refused}");
+    let copy = folder.path().join("copy.db");
+    assert_eq!(back_up(&settings, &copy).await.unwrap(), None, "its tables are not known here");
+    assert_eq!((version(&path).await, version(&copy).await), (1, 1));
+    drop(patiently(async || Database::open(&settings).await).await);
+    drop(patiently(async || Database::open_as_it_is(&settings).await).await);
+    let report = back_up(&settings, &folder.path().join("later.db")).await.unwrap();
+    assert_eq!(report.map(|report| report.resolutions), Some(3));
+    let fresh = super::settings(&folder.path().join("fresh.db"));
+    Database::open_as_it_is(&Settings::Sqlite(fresh)).await.expect("one that is not there is made");
 }
 
 async fn version(path: &Path) -> i64 {

@@ -2,7 +2,7 @@
 
 #![expect(missing_docs, reason = "each series carries its help text")]
 
-use prometheus::{Counter, Error, IntCounter, IntCounterVec, IntGauge, IntGaugeVec};
+use prometheus::{Counter, Error, Gauge, IntCounter, IntCounterVec, IntGauge, IntGaugeVec};
 
 use super::factory::MetricFactory;
 
@@ -16,6 +16,7 @@ pub struct ServerMetrics {
     pub global_queue_depth: IntGauge,
     pub busy: Counter,
     pub log_lines_dropped: IntCounter,
+    pub clock_jumps: Gauge,
 }
 
 impl ServerMetrics {
@@ -25,6 +26,7 @@ impl ServerMetrics {
         let queue = "Tasks that wait for any worker, apart from those in the workers' own queues";
         let busy = "Time in which the runtime's workers were busy, all together";
         let lost = "Lines of the log that standard error did not take: nobody reads it fast enough, or its disk is full";
+        let jumps = "Jumps of the machine's clock since the start, all together: below 0 it went backwards; restart where it is not 0";
         Ok(ServerMetrics {
             build: make.gauge_vec("build_info", build, &["version", "commit", "features"])?,
             responses: make.counter_vec("http_responses_total", responses, &["endpoint", "class"])?,
@@ -33,6 +35,7 @@ impl ServerMetrics {
             global_queue_depth: make.gauge("runtime_global_queue_depth", queue)?,
             busy: make.float_counter("runtime_busy_seconds_total", busy)?,
             log_lines_dropped: make.counter("log_lines_dropped_total", lost)?,
+            clock_jumps: make.float_gauge("clock_jumps_seconds", jumps)?,
         })
     }
 }

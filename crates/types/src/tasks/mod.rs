@@ -57,6 +57,11 @@ impl Tasks {
         self.force_stop.clone().cancelled_owned()
     }
 
+    /// True from the end of shutdown's patience on.
+    pub fn is_force_stopping(&self) -> bool {
+        self.force_stop.is_cancelled()
+    }
+
     /// Ends shutdown's patience.
     pub fn force_stop(&self) {
         self.force_stop.cancel();

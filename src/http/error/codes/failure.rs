@@ -1,5 +1,6 @@
 //! What went wrong on this side: 500 to 504.
 
+use crate::gateway::SHUTTING_DOWN as SHUTTING_DOWN_WORD;
 use crate::http::error::code::ErrorCode;
 
 pub(in crate::http) const INTERNAL_ERROR: ErrorCode = ErrorCode {
@@ -52,10 +53,10 @@ pub(in crate::http) const ENGINE_RESTARTING: ErrorCode = ErrorCode {
     remedy: "Ask again after `Retry-After`",
 };
 pub(in crate::http) const SHUTTING_DOWN: ErrorCode = ErrorCode {
-    word: "shutting_down",
+    word: SHUTTING_DOWN_WORD,
     status: 503,
     also: None,
-    when: "The gateway is stopping, and cut the request off",
+    when: "The gateway is stopping, and takes no new requests or cut this one off",
     remedy: "Ask again: another gateway, or this one in a moment",
 };
 pub(in crate::http) const UPSTREAM_TIMEOUT: ErrorCode = ErrorCode {
