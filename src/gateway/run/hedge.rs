@@ -119,11 +119,9 @@ async fn run_hedged(
     attempts.start(&other);
     let mut made = OfferAttempt::new(running.context, offer);
     let mut second = BufferedAttempt::new(running.context, &other, offer, &mut made.progress);
-    let both = [
-        RacingAttempt { runner: &mut first, growth: &mut *growth, permit: &permit },
-        RacingAttempt { runner: &mut second, growth: &mut made.growth, permit: &other },
-    ];
-    match race(running, both, offer, reservation).await {
+    let one = RacingAttempt { runner: &mut first, growth: &mut *growth, permit: &permit };
+    let beside = RacingAttempt { runner: &mut second, growth: &mut made.growth, permit: &other };
+    match race(running, one, beside, offer, reservation).await {
         HedgeWinner::First(news) => {
             drop((second, other));
             record_cancelled(running.context, offer, &made.progress, reservation);
@@ -197,7 +195,8 @@ fn hedge_permit(context: &RequestContext, attempts: &Attempts<'_>) -> Option<Per
 /// Waits until one of two attempts writes something, seen or not, or ends. One that fails leaves the answer to the other.
 async fn race(
     running: RunningRequest<'_>,
-    [mut first, mut second]: [RacingAttempt<'_, '_>; 2],
+    mut first: RacingAttempt<'_, '_>,
+    mut second: RacingAttempt<'_, '_>,
     offer: &Offer,
     reservation: &mut RequestReservation,
 ) -> HedgeWinner {
