@@ -148,10 +148,10 @@ impl<'a> ThinkingCeiling<'a> {
     /// A share of the usual thought, where that is known, and no less than the provider takes: who asks for little thought asks for
     /// some. Else a word says nothing of tokens, and cuts nothing.
     fn apply_effort(&mut self, depth: &ReasoningEffort, members: &MemberNames, terms: &ModelTerms) {
-        let is_none = depth.effort.get() <= 0.0;
+        let is_none = depth.effort.get() <= 0.0 || terms.sends_no_thought(depth);
         if is_none || terms.hides_thoughts() || terms.has_known_thinking() {
-            let share = effort_budget(terms.demand, depth.effort);
-            let budget = if is_none { share } else { share.max(terms.model.thinking_min) };
+            let share = || effort_budget(terms.demand, depth.effort).max(terms.model.thinking_min);
+            let budget = if is_none { Tokens::ZERO } else { share() };
             return self.lower_or_keep(budget, BudgetReason::Effort(members.reasoning_effort));
         }
         if self.by == BudgetReason::Provider && self.most > Tokens::ZERO {

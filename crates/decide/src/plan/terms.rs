@@ -6,7 +6,7 @@ use stint_types::catalog::{
     EnforcementClass, GoesOn, Model, ModelConditions, ModelDemand, Rates, Service, Tariff, TruncatedMoments,
     WorstCase,
 };
-use stint_types::chat::CacheTtl;
+use stint_types::chat::{CacheTtl, ReasoningEffort};
 use stint_types::units::{Money, Price, Tokens};
 
 use super::refusal::{PlanRefusal, RejectedBy};
@@ -202,6 +202,12 @@ impl<'a> ModelTerms<'a> {
     /// True if a thought is not seen, so that only a limit on all that is written holds it.
     pub(super) fn hides_thoughts(&self) -> bool {
         self.class == EnforcementClass::Effort && self.thinks()
+    }
+
+    /// True if the word that is sent for a stated effort is one at which the model does not think.
+    pub(super) fn sends_no_thought(&self, depth: &ReasoningEffort) -> bool {
+        let level = self.model.effort_place(depth).and_then(|place| self.model.efforts.get(place));
+        self.hides_thoughts() && self.takes_efforts() && level.is_some_and(|level| level.usual == Tokens::ZERO)
     }
 
     /// What is likely in the context beside thought and answer.

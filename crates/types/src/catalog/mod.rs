@@ -19,7 +19,7 @@ pub use decision::{
 };
 pub use lookup::Catalog;
 pub use models::{
-    AbilityGuess, BilledCall, Capability, ConversationRules, EFFORT_WORDS, EffortLevel, EnforcementClass,
+    AbilityGuess, BilledCall, Capability, ConversationRules, EFFORT_SHARES, EFFORT_WORDS, EffortLevel, EnforcementClass,
     GoesOn, HandOff, ImageDetail, ImageRule, ImageSize, ImageTokens, MemberAction, MemberRules, Model, Needs,
     OffPeak, Prices, Rates, Service, Specialty, Tariff, UnknownMembers, effort_rank,
 };

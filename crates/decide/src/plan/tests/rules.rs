@@ -223,6 +223,40 @@ fn an_effort_word_that_a_model_lacks_becomes_the_next_lower_one_of_its_own() {
 }
 
 #[test]
+fn the_least_word_asks_a_model_that_lacks_it_for_no_more_than_the_next_one() {
+    let words = |levels: &[(&str, u64)], asked: &'static str| {
+        let level = |(word, usual): &(&str, u64)| EffortLevel { word: (*word).into(), usual: Tokens(*usual) };
+        let first = world().with(|w| {
+            w.models[0].classes = vec![EnforcementClass::Effort];
+            w.models[0].efforts = levels.iter().map(level).collect();
+            w.demands[0] = demand(8.0, 0.4, 0.9);
+            w.budget.reasoning_effort = effort_of(0.1, Some(asked));
+        });
+        let first = first.first();
+        (first.effort.unwrap(), first.thinking > Tokens::ZERO)
+    };
+    let always = [("low", 60), ("medium", 150), ("high", 300), ("max", 900)];
+    assert_eq!(words(&always, "minimal"), ("low".into(), true));
+    assert_eq!(words(&always, "xhigh"), ("high".into(), true), "however long its thought may be");
+    let can_do_without = [("none", 0), ("low", 60), ("high", 300)];
+    assert_eq!(words(&can_do_without, "minimal"), ("none".into(), false), "what does not think has no budget");
+}
+
+#[test]
+fn a_number_asks_for_no_word_that_means_more() {
+    let word = |effort: f64| {
+        let first = world().with(|w| {
+            w.models[0].classes = vec![EnforcementClass::Effort];
+            w.demands[0] = demand(9.0, 0.4, 0.9);
+            w.budget.reasoning_effort = effort_of(effort, None);
+        });
+        first.first().effort.unwrap()
+    };
+    let words = [0.05, 0.2, 0.25, 0.5, 0.9, 2.0].map(word);
+    assert_eq!(words, ["minimal", "low", "low", "low", "high", "high"]);
+}
+
+#[test]
 fn a_model_that_does_not_think_answers_at_once() {
     check(
         |w| (w.models[0].thinking_max, w.budget.thinking) = (Tokens(0), Some(Tokens(50))),
