@@ -46,6 +46,7 @@ pub(super) fn offer(
         worst: second.as_ref().map_or(alone, |second| alone + second.worst),
         escalate: second.map(Arc::new),
         seconds: candidate.seconds,
+        seconds_guess: eligible.seconds_guess(candidate),
         value: candidate.value(worth(request)),
     }
 }
@@ -82,7 +83,9 @@ fn effort(
     let model = eligible.terms.model;
     let stated = request.budget.reasoning_effort.as_ref().and_then(|depth| depth.word.as_deref());
     if eligible.terms.class != EnforcementClass::Effort {
-        let leaves_it_open = request.budget.thinking.is_none() && !eligible.terms.has_known_thinking();
+        let leaves_it_open = request.budget.thinking.is_none()
+            && !eligible.terms.has_known_thinking()
+            && !matches!(reason, BudgetReason::LeastEffort(_));
         return stated.filter(|_| leaves_it_open && thinking > Tokens::ZERO).map(str::to_owned);
     }
     // As long as it likes is as its provider has it where nothing is said.
