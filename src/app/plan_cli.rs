@@ -162,14 +162,14 @@ fn table(quote: &Value, all: bool) -> String {
             rows.push(row(offer, chosen));
         }
     }
-    let is_unmeasured = offers.iter().any(|offer| offer["seconds"] == 0.0);
+    let is_unmeasured = offers.iter().any(|offer| offer["seconds_guessed"] == true);
     let left_out = offers.len() + 1 - rows.len();
     let mut shown = align_columns(&rows, 2) + "\n";
     if left_out > 0 {
         shown += &format!("({left_out} more cost more than another and reach no more; --all shows them)\n");
     }
     if is_unmeasured {
-        shown += "(-: its speed is not measured yet, so no deadline is held against it)\n";
+        shown += "(~: its speed is not measured yet, so this is a guess, and no request is refused by it)\n";
     }
     for refused in quote["refused"].as_array().into_iter().flatten() {
         shown += &format!("not {}: {}\n", text(&refused["model"]), text(&refused["message"]));
@@ -193,7 +193,7 @@ fn row(offer: &Value, chosen: bool) -> Vec<String> {
         percent,
         text(&offer["cost_usd"]),
         text(&offer["worst_case_usd"]),
-        if offer["seconds"] == 0.0 { "-".to_owned() } else { number("seconds", 2) },
+        if offer["seconds_guessed"] == true { "~" } else { "" }.to_owned() + &number("seconds", 2),
         number("value_usd", 6),
     ]
 }
@@ -250,13 +250,14 @@ mod tests {
     }
 
     #[test]
-    fn an_offer_of_unmeasured_speed_has_no_seconds() {
-        let offer = |seconds: f64| {
+    fn the_seconds_of_an_offer_of_unmeasured_speed_are_marked_as_guessed() {
+        let offer = |guessed: bool| {
             json!({ "model": "m", "thinking_tokens": 1, "solution_tokens": 1, "samples": 1, "success": 0.5,
-                    "cost_usd": "0.1", "worst_case_usd": "0.2", "seconds": seconds, "value_usd": 0.3 })
+                    "cost_usd": "0.1", "worst_case_usd": "0.2", "seconds": 0.5,
+                    "seconds_guessed": guessed, "value_usd": 0.3 })
         };
-        let shown = |seconds| table(&json!({ "offers": [offer(seconds)], "chosen": 0, "why": "so" }), false);
-        assert!(shown(0.0).contains("  -  ") && shown(0.0).contains("not measured yet"), "{}", shown(0.0));
-        assert!(shown(0.5).contains("0.50") && !shown(0.5).contains("measured"), "{}", shown(0.5));
+        let shown = |guessed| table(&json!({ "offers": [offer(guessed)], "chosen": 0, "why": "so" }), false);
+        assert!(shown(true).contains("~0.50") && shown(true).contains("not measured yet"), "{}", shown(true));
+        assert!(shown(false).contains(" 0.50") && !shown(false).contains("measured"), "{}", shown(false));
     }
 }

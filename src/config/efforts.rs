@@ -2,26 +2,16 @@
 
 use std::collections::BTreeMap;
 
-use stint_types::catalog::EFFORT_WORDS;
+use stint_types::catalog::{EFFORT_SHARES, EFFORT_WORDS};
 use stint_types::units::Effort;
 
 use super::reader::Section;
 
-/// The default meaning of the words of `reasoning_effort`.
-const EFFORTS: [(&str, f64); 7] = [
-    ("none", 0.0),
-    ("minimal", 0.1),
-    ("low", 0.25),
-    ("medium", 0.5),
-    ("high", 1.0),
-    ("xhigh", 2.0),
-    ("max", 2.0),
-];
-
 /// The standard words, with the operator's on top.
 pub(super) fn table(section: &Section<'_>) -> BTreeMap<String, Effort> {
-    let mut table: BTreeMap<String, Effort> = EFFORTS
+    let mut table: BTreeMap<String, Effort> = EFFORT_WORDS
         .into_iter()
+        .zip(EFFORT_SHARES)
         .filter_map(|(word, share)| Some((word.to_owned(), Effort::try_from(share).ok()?)))
         .collect();
     let stated = section.entries::<f64>();

@@ -89,7 +89,10 @@ fn offer(offer: &Offer) -> Value {
     show("success", json!(offer.success));
     show("cost_usd", json!(offer.cost));
     show("worst_case_usd", json!(offer.worst.money));
-    show("seconds", offer.seconds.into());
+    show("seconds", offer.seconds_guess.unwrap_or(offer.seconds).into());
+    if offer.seconds_guess.is_some() {
+        show("seconds_guessed", true.into());
+    }
     show("value_usd", offer.value.into());
     Value::Object(shown)
 }

@@ -2,9 +2,12 @@
 
 use std::fmt::Write as _;
 
-use crate::config::ModelSource;
-use stint_types::catalog::{AbilityGuess, ImageRule, ImageTokens, Model, Service, Tariff};
-use stint_types::units::{Money, Tokens};
+use crate::config::{ModelSource, Settings};
+use stint_types::catalog::{
+    AbilityGuess, EFFORT_SHARES, EFFORT_WORDS, ImageRule, ImageTokens, Model, Service, Tariff, effort_rank,
+};
+use stint_types::chat::ReasoningEffort;
+use stint_types::units::{Effort, Money, Tokens};
 
 use super::{check, load_text};
 
@@ -81,8 +84,8 @@ fn told() -> Vec<(String, Vec<String>, String)> {
     entries.flat_map(of).collect()
 }
 
-#[test]
-fn every_chat_model_of_the_catalogue_has_its_limit_its_ability_and_its_usual_thoughts() {
+/// Every model of the shipped file as `m0`, `m1`, …, and what each is.
+fn shipped_models() -> (Settings, Vec<String>) {
     let mut text = String::from("[engine]\nembedded = false\n");
     let mut names = Vec::new();
     for (upstream, kinds, host) in told() {
@@ -98,6 +101,12 @@ fn every_chat_model_of_the_catalogue_has_its_limit_its_ability_and_its_usual_tho
     }
     // A llama.cpp server is asked for no name.
     let settings = load_text(&text.replace("kind = 'llamacpp'", "kind = 'vllm'")).unwrap();
+    (settings, names)
+}
+
+#[test]
+fn every_chat_model_of_the_catalogue_has_its_limit_its_ability_and_its_usual_thoughts() {
+    let (settings, names) = shipped_models();
     let mut lacking = Vec::new();
     for (number, about) in names.iter().enumerate() {
         let model = &settings.catalog.models[format!("m{number}").as_str()];
@@ -115,6 +124,30 @@ fn every_chat_model_of_the_catalogue_has_its_limit_its_ability_and_its_usual_tho
     }
     assert!(names.len() > 300, "{}", names.len());
     assert!(lacking.is_empty(), "{}", lacking.join("\n"));
+}
+
+#[test]
+fn more_effort_never_asks_a_model_of_the_catalogue_for_less_and_none_for_more_than_was_stated() {
+    let (settings, names) = shipped_models();
+    let mut scales = 0;
+    for (number, about) in names.iter().enumerate() {
+        let model = &settings.catalog.models[format!("m{number}").as_str()];
+        let place = |(word, share): (&str, f64)| {
+            let effort = Effort::try_from(share).unwrap();
+            model.effort_place(&ReasoningEffort { effort, word: Some(word.to_owned()) })
+        };
+        let places = EFFORT_WORDS.into_iter().zip(EFFORT_SHARES).map(place);
+        let places: Vec<usize> = places.flatten().collect();
+        assert!(places.is_sorted(), "{about}: {places:?}");
+        let is_whole = places.len() == EFFORT_WORDS.len() || model.efforts.is_empty();
+        assert!(is_whole, "{about}: {places:?}");
+        for (stated, place) in places.iter().enumerate() {
+            let sent = &model.efforts[*place].word;
+            assert!(effort_rank(sent) <= Some(stated) || *place == 0, "{about}: {sent} for {stated}");
+        }
+        scales += usize::from(!places.is_empty());
+    }
+    assert!(scales > 50, "{scales}");
 }
 
 /// True if neither scores nor a family tell how able it is.

@@ -221,6 +221,7 @@ impl PlanInputs {
             second: route.cost_per_second.as_dollars(),
             shadow_price: self.market.shadow_price,
             preference: budget.preference,
+            success_min: plan.success_min,
         };
         DecisionContext {
             at,

@@ -75,6 +75,7 @@ fn quote_decided_step(
     let quote = &mut quoted.quote;
     // What its calls may cost is set aside with it.
     quote.offers.iter_mut().for_each(|offer| offer.worst.money += step.plan.tools_cost);
+    context.annotate(&mut quote.why);
     if let Some(why) = step.plan.why {
         quote.why = format!("{}; {why}", quote.why);
     }

@@ -58,6 +58,7 @@ pub(super) async fn try_reserve_step(
         return StepReserveResult::Refused(RequestRefusal::behind_in_queue());
     }
     inputs.annotate(&mut plan.why, &plan.best.model);
+    context.annotate(&mut plan.why);
     if let Some(why) = &step.plan.why {
         plan.why = format!("{}; {why}", plan.why);
     }

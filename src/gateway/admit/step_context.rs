@@ -21,7 +21,7 @@ use super::routing_rules::RoutingRules;
 /// How long providers keep a prefix in their caches, as far as most say.
 const CACHE: Duration = Duration::from_secs(300);
 
-/// By how much a dollar counts for more in an episode that goes in circles.
+/// By how much a dollar counts for more in an episode of limited money that goes in circles.
 const DEAD_END: f64 = 2.0;
 
 /// A step before it is decided on.
@@ -159,14 +159,26 @@ impl<'a> StepContext<'a> {
         }
     }
 
-    /// By how much a dollar counts for more, where the episode's money is limited or it goes in circles.
+    /// By how much a dollar counts for more, where the episode's money is limited. Where it is not, one that goes in circles gets
+    /// no weaker model for it.
     pub(super) fn pressure(&self, balance: &EpisodeBalance) -> f64 {
-        let circling = if self.episode.history.dead_end.is_some() { DEAD_END } else { 1.0 };
-        let Some(limit) = self.limits.cost else { return circling };
+        let Some(limit) = self.limits.cost else { return 1.0 };
+        let circling = if self.saves_in_circles() { DEAD_END } else { 1.0 };
         let taken = balance.spent.cost + balance.reserved.cost;
         let turns = balance.spent.turns.max(self.episode.history.turns);
         let usual = self.usual_turns().into_iter().chain(self.limits.turns).min();
         circling * pressure(limit.saturating_sub(taken), limit, turns, usual.unwrap_or_default())
+    }
+
+    /// Adds to `why` that its money is saved since it goes in circles, where that is so.
+    pub(super) fn annotate(&self, why: &mut String) {
+        if self.saves_in_circles() {
+            why.push_str("; a dollar of the run's budget counts twice, since it goes in circles");
+        }
+    }
+
+    fn saves_in_circles(&self) -> bool {
+        self.limits.cost.is_some() && self.episode.history.dead_end.is_some()
     }
 
     /// How many turns such episodes usually take, where that is known.

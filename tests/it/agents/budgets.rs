@@ -190,6 +190,27 @@ async fn a_quote_is_made_on_what_the_run_leaves() {
     assert!(quoted["why"].as_str().unwrap().contains("final answer"), "{quoted}");
 }
 
+#[tokio::test]
+async fn a_run_in_circles_saves_only_money_that_somebody_limited() {
+    let world = world(&searching(1), agent::Settings::default()).await;
+    let quoted = async |budget: serde_json::Value| {
+        let mut agent = Agent::new("sk-acme", &budget);
+        for turn in 0..3 {
+            let id = format!("c{turn}");
+            let function = json!({ "name": "search", "arguments": "{}" });
+            let call = json!({ "id": id, "type": "function", "function": function });
+            agent.messages.push(json!({ "role": "assistant", "content": null, "tool_calls": [call] }));
+            agent.messages.push(json!({ "role": "tool", "tool_call_id": id, "content": "1 failed" }));
+        }
+        let quoted = world.post("/v1/plan", "sk-acme", &agent.body()).await.good();
+        quoted["why"].as_str().unwrap().to_owned()
+    };
+    let why = quoted(json!({})).await;
+    assert!(!why.contains("dollar"), "{why}");
+    let why = quoted(json!({ "episode": { "id": "poor", "cost_usd": "0.5" } })).await;
+    assert!(why.contains("a dollar of the run's budget counts twice, since it goes in circles"), "{why}");
+}
+
 /// AGENT: ten thousand results are read at every step, and bound the calls where nobody else has counted them.
 #[tokio::test]
 async fn ten_thousand_results_are_read() {

@@ -99,7 +99,8 @@ impl<'a> ThinkingBudgets<'a> {
     }
 
     fn add(&mut self, t: Tokens, terms: &ModelTerms) {
-        let possible = t < self.ceiling.most && terms.allows(t);
+        // What is less than its least word is the same call.
+        let possible = t < self.ceiling.most && terms.allows(t) && t >= terms.least_word();
         if possible && self.count < GRID_MAX && !self.as_slice().contains(&t) {
             self.each[self.count] = t;
             self.count += 1;
@@ -147,12 +148,16 @@ impl<'a> ThinkingCeiling<'a> {
     }
 
     /// A share of the usual thought, where that is known, and no less than the provider takes: who asks for little thought asks for
-    /// some. Else a word says nothing of tokens, and cuts nothing.
+    /// some. Of a model that always thinks, who asks for none gets the least. Else a word says nothing of tokens, and cuts nothing.
     fn apply_effort(&mut self, depth: &ReasoningEffort, members: &MemberNames, terms: &ModelTerms) {
-        let is_none = depth.effort.get() <= 0.0;
+        let is_none = depth.effort.get() <= 0.0 || terms.sends_no_thought(depth);
+        if is_none && !terms.can_skip_thought() {
+            return self
+                .lower_or_keep(terms.least_thought(), BudgetReason::LeastEffort(members.reasoning_effort));
+        }
         if is_none || terms.hides_thoughts() || terms.has_known_thinking() {
-            let share = effort_budget(terms.demand, depth.effort);
-            let budget = if is_none { share } else { share.max(terms.model.thinking_min) };
+            let share = || effort_budget(terms.demand, depth.effort).max(terms.model.thinking_min);
+            let budget = if is_none { Tokens::ZERO } else { share() };
             return self.lower_or_keep(budget, BudgetReason::Effort(members.reasoning_effort));
         }
         if self.by == BudgetReason::Provider && self.most > Tokens::ZERO {

@@ -104,7 +104,7 @@ impl<'a> EligibleModel<'a> {
         if !self.fits_caps(thinking, answer.opening, 1) {
             return None;
         }
-        let Expectation { success, dollars, seconds } =
+        let Expectation { success, dollars, seconds, .. } =
             self.terms.expectation(thinking, answer.most, moments);
         let held = self.terms.held_dollars(thinking);
         let weighted_cost = weighted_cost(request, dollars + held, seconds);
@@ -120,6 +120,17 @@ impl<'a> EligibleModel<'a> {
             held,
             weighted_cost,
         })
+    }
+
+    /// How long a candidate's answers are guessed to take, where the model was never measured.
+    pub(super) fn seconds_guess(&self, candidate: &PricedCandidate) -> Option<f64> {
+        if self.terms.is_measured() {
+            return None;
+        }
+        let [moments] = self.terms.truncated_at_each(&[candidate.thinking]);
+        let one = self.terms.expectation(candidate.thinking, candidate.answer.most, &moments);
+        // A majority's worth of answers is made side by side, the others one after another.
+        one.seconds_guess.map(|one| one * f64::from(candidate.samples - candidate.samples / 2))
     }
 
     /// What keeps an answer from going as far as caller, operator and model allow.
@@ -193,6 +204,11 @@ pub(super) fn eligible_models<'a>(
     }
     if models.iter().any(|eligible| eligible.bounds.in_time) {
         models.retain(|eligible| eligible.bounds.in_time);
+    }
+    let obeys =
+        |eligible: &EligibleModel| !matches!(eligible.budgets.ceiling.by, BudgetReason::LeastEffort(_));
+    if models.iter().any(obeys) {
+        models.retain(obeys);
     }
     keep_sticky_model(request, &mut models);
     models

@@ -2,27 +2,32 @@
 
 use std::fmt::{self, Write as _};
 
-use stint_types::catalog::{Demand, Offer, Prices};
+use stint_types::catalog::{EnforcementClass, Offer, Prices};
 use stint_types::units::Tokens;
 
+use super::candidate_pool::CandidatePool;
 use super::reason::{BudgetReason, BudgetReasons, SelectedBy};
 use super::request::PlanRequest;
+use super::selection::PlanSelection;
 
 /// One line on the chosen offer and the next best.
 pub(super) fn explain(
     request: &PlanRequest,
+    pool: &CandidatePool,
+    selection: &PlanSelection,
     best: &Offer,
-    reasons: BudgetReasons<'_>,
-    selected_by: SelectedBy,
     next: Option<&Offer>,
 ) -> String {
+    let first = &selection.ranked[0];
+    let reasons = pool.reasons(&first.candidate, first.reason);
     let BudgetReasons { thinking: reason, answer } = reasons;
     let mut why = String::with_capacity(160);
     // Writing to a text does not fail.
     let _ =
         write!(why, "{}, difficulty {:.2}: ", request.demand.class.as_str(), request.demand.difficulty.get());
-    let _ = budget(&mut why, request.demand, best);
+    let _ = budget(&mut why, request, best);
     let _ = write!(why, " ({}), {reason}", best.success);
+    let _ = wanted_more(&mut why, request, reason);
     let _ = ability_guessed(&mut why, request, best);
     let _ = price_unknown(&mut why, request, best);
     let _ = price_of_money(&mut why, request, reason);
@@ -30,19 +35,62 @@ pub(super) fn explain(
         let _ = write!(why, "; its answer of up to {} tokens {answer}", best.solution);
     }
     let _ = samples(&mut why, request, best);
-    let _ = circumstances(&mut why, request, best, selected_by);
+    let _ = circumstances(&mut why, request, best, selection.selected_by);
+    let _ = weaker(&mut why, request, pool, selection);
     if let Some(next) = next {
         let _ = write!(why, "; next: {} with {} ({})", next.model, next.thinking, next.success);
     }
     why
 }
 
-fn budget(why: &mut String, demand: &Demand, offer: &Offer) -> fmt::Result {
+/// The caller's member that asks for a thought, where one does.
+fn thought_member(request: &PlanRequest) -> Option<&'static str> {
+    let (budget, members) = (request.budget, &request.budget.members);
+    let effort = budget.reasoning_effort.as_ref().map(|_| members.reasoning_effort);
+    budget.thinking.map(|_| members.thinking).or(effort)
+}
+
+/// That the caller asks for more than the model can do, where it is the model that limits a stated thought.
+fn wanted_more(why: &mut String, request: &PlanRequest, reason: BudgetReason<'_>) -> fmt::Result {
+    let is_own = matches!(reason, BudgetReason::Provider | BudgetReason::Output | BudgetReason::Context);
+    match thought_member(request).filter(|_| is_own) {
+        Some(member) => write!(why, ", less than {member} asks for"),
+        None => Ok(()),
+    }
+}
+
+/// The better value that a stated thought may not lead to.
+fn weaker(
+    why: &mut String,
+    request: &PlanRequest,
+    pool: &CandidatePool,
+    selection: &PlanSelection,
+) -> fmt::Result {
+    let Some((one, member)) = selection.weaker.zip(thought_member(request)) else { return Ok(()) };
+    let (name, success) = (&pool.models[one.model_index].terms.model.name, one.success());
+    write!(
+        why,
+        ", not {name} ({success}), which costs less and is weaker than what is chosen without {member}"
+    )
+}
+
+fn budget(why: &mut String, request: &PlanRequest, offer: &Offer) -> fmt::Result {
+    if let Some(word) = least_effort(request, offer) {
+        return write!(why, "{} answers with its least effort, \"{word}\"", offer.model);
+    }
     if offer.thinking == Tokens::ZERO {
         return write!(why, "{} answers without thinking", offer.model);
     }
-    let usual = demand.models.get(&offer.model).map_or(0.0, |model| model.thinking.median());
+    let usual = request.demand.models.get(&offer.model).map_or(0.0, |model| model.thinking.median());
     write!(why, "{} thinks up to {} tokens, usually about {usual:.0}", offer.model, offer.thinking)
+}
+
+/// The least word of a model that thinks at each of its words, where that is sent.
+fn least_effort<'a>(request: &PlanRequest<'a>, offer: &Offer) -> Option<&'a str> {
+    let model = request.models.iter().find(|model| model.name == offer.model)?;
+    let least = model.efforts.first().filter(|level| offer.effort.as_ref() == Some(&level.word))?;
+    let is_all = least.usual > Tokens::ZERO && least.usual >= offer.thinking;
+    (offer.class == EnforcementClass::Effort && is_all).then_some(&least.word)
 }
 
 /// From this spread of its chance on, too little was learned of a model to forget that its ability was guessed.

@@ -9,8 +9,7 @@ use super::request::PlanRequest;
 pub(super) struct PlanObjective {
     /// What a right answer is worth at this preference, in dollars; beyond all bounds for the best regardless.
     pub worth: f64,
-    /// The success that the cheapest must reach; where no preference is stated the floor does not count, and the value
-    /// at ½ alone decides.
+    /// The success that the cheapest must reach, if a preference or a thought is stated; else value alone decides.
     pub floor: Option<f64>,
 }
 
@@ -35,10 +34,26 @@ pub(super) struct FrontierScratch {
 }
 
 impl PlanObjective {
-    pub(super) fn of(request: &PlanRequest) -> PlanObjective {
+    /// What counts where the choice must reach a certain success, or need not.
+    pub(super) fn of(request: &PlanRequest, floor: Option<f64>) -> PlanObjective {
         let p = request.budget.preference.unwrap_or_default().get();
         let worth = if p >= 1.0 { f64::INFINITY } else { worth(request) * p / (1.0 - p) };
-        PlanObjective { worth, floor: request.budget.preference.map(|_| request.route.success_floor.get()) }
+        PlanObjective { worth, floor }
+    }
+
+    /// Value alone.
+    pub(super) fn of_value(request: &PlanRequest) -> PlanObjective {
+        PlanObjective { worth: worth(request), floor: None }
+    }
+
+    /// The best of some candidates.
+    pub(super) fn best_of<'c>(
+        &self,
+        all: impl IntoIterator<Item = &'c PricedCandidate, IntoIter: Clone>,
+    ) -> Option<&'c PricedCandidate> {
+        let mut all = all.into_iter();
+        let best = self.best(all.clone().map(|one| (one.success, one.weighted_cost)))?;
+        all.nth(best)
     }
 
     /// The best of some chances of success, each with its weighted cost.
@@ -79,8 +94,9 @@ impl FrontierScratch {
     /// the maximum is found by walking:
     ///
     /// 1. The *front*: by rising weighted cost, only what succeeds strictly more often than all before it.
-    /// 2. The *start*: the first on the front that reaches the route's floor, or its last. It is the choice at 0,
-    ///    and what lies before it is left out, so that no preference yields less.
+    /// 2. The *start*: the first on the front that reaches the floor, or its last. It is the choice at 0, and what lies
+    ///    before it is left out, so that no preference yields less. The floor is the route's, or what succeeds at the best value
+    ///    where that is less: so 0 is no dearer than where none is stated, and ½ is the same.
     /// 3. The *path*: the lower convex hull of the front from the start on. Each step along it buys success at a
     ///    price, its slope; the walk goes on while w(p) covers the slope. At 1 it is the front's last candidate.
     ///

@@ -25,6 +25,7 @@ mod request;
 mod selection;
 mod smallest_cap;
 mod spend_caps;
+mod success_min;
 mod sweep;
 mod terms;
 #[cfg(test)]

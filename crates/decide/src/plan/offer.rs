@@ -46,6 +46,7 @@ pub(super) fn offer(
         worst: second.as_ref().map_or(alone, |second| alone + second.worst),
         escalate: second.map(Arc::new),
         seconds: candidate.seconds,
+        seconds_guess: eligible.seconds_guess(candidate),
         value: candidate.value(worth(request)),
     }
 }
@@ -71,7 +72,8 @@ pub(super) fn contender(
 }
 
 /// The word to send. The caller's own, where nothing else says how long its thought is to be; to a model that hides its thoughts,
-/// where it has the word and nothing lowered it, else the highest that is lower or whose usual thought fits the budget, or the lowest.
+/// if nothing lowered it, its own word for that, the next lower one or its least; else the highest whose usual thought fits the budget,
+/// or the least. None is ever higher than the caller's.
 fn effort(
     request: &PlanRequest,
     eligible: &EligibleModel,
@@ -81,7 +83,9 @@ fn effort(
     let model = eligible.terms.model;
     let stated = request.budget.reasoning_effort.as_ref().and_then(|depth| depth.word.as_deref());
     if eligible.terms.class != EnforcementClass::Effort {
-        let leaves_it_open = request.budget.thinking.is_none() && !eligible.terms.has_known_thinking();
+        let leaves_it_open = request.budget.thinking.is_none()
+            && !eligible.terms.has_known_thinking()
+            && !matches!(reason, BudgetReason::LeastEffort(_));
         return stated.filter(|_| leaves_it_open && thinking > Tokens::ZERO).map(str::to_owned);
     }
     // As long as it likes is as its provider has it where nothing is said.
@@ -95,12 +99,14 @@ fn effort(
     if model.efforts.is_empty() {
         return by_effort.map(str::to_owned);
     }
-    let own = model.efforts.iter().position(|level| by_effort == Some(&level.word));
-    // Of a word that it has not, the next lower one of its own, unless a higher one fits.
-    let stated = by_effort.and_then(effort_rank);
-    let is_lower = |word: &str| effort_rank(word).is_some_and(|rank| Some(rank) <= stated);
-    let lower = model.efforts.iter().rposition(|level| is_lower(&level.word));
+    let has = |word: &str| model.efforts.iter().any(|level| level.word == word);
+    let is_word = by_effort.is_some_and(|word| effort_rank(word).is_some() || has(word));
     let fitting = model.efforts.iter().rposition(|level| level.usual <= thinking && thinking > Tokens::ZERO);
-    let level = own.or(lower.max(fitting)).unwrap_or_default();
+    let most = request.budget.reasoning_effort.as_ref().and_then(|depth| model.effort_place(depth));
+    let level = match (most, fitting.unwrap_or_default()) {
+        (Some(most), _) if is_word => most,
+        (Some(most), fitting) => fitting.min(most),
+        (None, fitting) => fitting,
+    };
     model.efforts.get(level).map(|level| level.word.clone())
 }

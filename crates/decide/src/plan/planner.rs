@@ -1,6 +1,7 @@
 //! The plan of a request: what was selected, as offers, with the reason.
 
 use stint_types::catalog::Plan;
+use stint_types::units::Chance;
 
 use super::candidate_pool::CandidatePool;
 use super::explain::explain;
@@ -24,8 +25,8 @@ pub fn plan(request: &PlanRequest) -> Result<Plan, PlanRefusal> {
         selection.ranked.iter().map(|ranked| offer(request, &pool, &ranked.candidate, ranked.reason));
     let best = offers.next().ok_or(PlanRefusal::Unhealthy)?;
     let fallbacks: Vec<_> = offers.collect();
-    let reasons = pool.reasons(&selection.ranked[0].candidate, selection.ranked[0].reason);
-    let why = explain(request, &best, reasons, selection.selected_by, fallbacks.first());
+    let why = explain(request, &pool, &selection, &best, fallbacks.first());
     let contenders = selection.arms.iter().map(|arm| contender(request, &pool, arm)).collect();
-    Ok(Plan { best, fallbacks, propensity: selection.propensity, contenders, why })
+    let success_min = selection.success_min.map(Chance::new);
+    Ok(Plan { best, fallbacks, propensity: selection.propensity, contenders, success_min, why })
 }

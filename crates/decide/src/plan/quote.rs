@@ -46,8 +46,7 @@ pub fn quote(request: &PlanRequest) -> Result<Quote, PlanRefusal> {
     let first = selection.ranked[0];
     let best_offer = offer(request, &pool, &first.candidate, first.reason);
     let next = selection.ranked.get(1).map(|next| offer(request, &pool, &next.candidate, next.reason));
-    let reasons = pool.reasons(&first.candidate, first.reason);
-    let why = explain(request, &best_offer, reasons, selection.selected_by, next.as_ref());
+    let why = explain(request, &pool, &selection, &best_offer, next.as_ref());
     let chosen = insert_offer(&mut offers, best_offer);
     if explore.is_some() {
         // The chances that a request would have, though none is drawn here.
@@ -55,7 +54,7 @@ pub fn quote(request: &PlanRequest) -> Result<Quote, PlanRefusal> {
             &PlanRequest { explore, ..*request },
             &pool,
             &mut selection.arms,
-            &PlanObjective::of(request),
+            &PlanObjective::of(request, selection.success_min),
         );
     }
     let contenders = selection.arms.iter().map(|arm| contender(request, &pool, arm)).collect();

@@ -11,6 +11,8 @@ pub(super) enum BudgetReason<'a> {
     Stated(&'static str),
     /// The caller's effort, by this member.
     Effort(&'static str),
+    /// The caller's effort by this member asks for no thought, and the model always thinks.
+    LeastEffort(&'static str),
     /// The caller's limit on thought and answer, by this member.
     Total(&'static str),
     /// A text goes on without a thought.
@@ -56,6 +58,7 @@ impl BudgetReason<'_> {
         match self {
             BudgetReason::Stated(member)
             | BudgetReason::Effort(member)
+            | BudgetReason::LeastEffort(member)
             | BudgetReason::Total(member)
             | BudgetReason::Cost(member)
             | BudgetReason::Deadline(member) => Some(member),
@@ -69,6 +72,12 @@ impl fmt::Display for BudgetReason<'_> {
         f.write_str(match self {
             BudgetReason::Stated(member) => return write!(f, "stated as {member}"),
             BudgetReason::Effort(member) => return write!(f, "by {member}"),
+            BudgetReason::LeastEffort(member) => {
+                return write!(
+                    f,
+                    "its least effort since it always thinks, though {member} asks for no thought"
+                );
+            }
             BudgetReason::Total(member) | BudgetReason::Cost(member) => {
                 return write!(f, "limited by {member}");
             }

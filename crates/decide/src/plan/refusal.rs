@@ -63,7 +63,7 @@ pub enum PlanRefusal {
         member: &'static str,
     },
     /// The model cannot think as little as that.
-    #[error("this model always thinks, {needed} tokens at least: raise {member} or ask another model")]
+    #[error("this model always thinks{}: raise {member} or ask another model", at_least(*needed))]
     AlwaysThinks {
         /// The least thought that it can be given.
         needed: Tokens,
@@ -168,6 +168,11 @@ fn takers(member: &str, others: &[Arc<str>], by: RejectedBy) -> String {
         RejectedBy::Engine => "",
     };
     leave + setting
+}
+
+/// The least thought, if its provider names one.
+fn at_least(needed: Tokens) -> String {
+    if needed == Tokens::ZERO { String::new() } else { format!(", {needed} tokens at least") }
 }
 
 /// What the operator says of a model that can do it.

@@ -8,6 +8,7 @@ use super::reason::{BudgetReason, SelectedBy};
 use super::refine;
 use super::refusal::PlanRefusal;
 use super::request::PlanRequest;
+use super::success_min::success_min;
 
 /// How many models are kept as fallbacks.
 pub const FALLBACKS_MAX: usize = 3;
@@ -19,6 +20,10 @@ pub(super) struct PlanSelection<'a> {
     pub arms: Vec<BanditArm>,
     pub selected_by: SelectedBy,
     pub propensity: f64,
+    /// The success that it had to reach because a preference or a thought is stated.
+    pub success_min: Option<f64>,
+    /// The better value that this left out.
+    pub weaker: Option<PricedCandidate>,
 }
 
 /// A candidate that was taken, and what limits its thinking.
@@ -37,7 +42,7 @@ pub(super) fn keep_nearest(nearest: &mut Option<PlanRefusal>, refusal: PlanRefus
 
 /// The best candidate, by worth or by a draw, and the best of the models next to it. Nothing, where there is no candidate.
 pub(super) fn select<'a>(request: &PlanRequest, pool: &CandidatePool<'a>) -> Option<PlanSelection<'a>> {
-    let objective = PlanObjective::of(request);
+    let objective = PlanObjective::of(request, success_min(request, pool));
     let mut scratch = FrontierScratch::default();
     let mut arms = explore::arms(pool, &objective);
     let ArmDraw { uncapped, drawn } = explore::draw_arm(request, pool, &mut arms, &objective);
@@ -69,7 +74,13 @@ pub(super) fn select<'a>(request: &PlanRequest, pool: &CandidatePool<'a>) -> Opt
         arm.propensity = 1.0;
     }
     let propensity = arm.propensity;
-    Some(PlanSelection { ranked, arms, selected_by, propensity })
+    let success_min = objective.floor;
+    let by_thought = success_min.filter(|_| request.budget.preference.is_none());
+    let weaker = by_thought.and_then(|least| {
+        let best = PlanObjective::of_value(request).best_of(&pool.candidates).copied();
+        best.filter(|best| best.success < least && selected_by == SelectedBy::Valued)
+    });
+    Some(PlanSelection { ranked, arms, selected_by, propensity, success_min, weaker })
 }
 
 /// The best of all, by worth.

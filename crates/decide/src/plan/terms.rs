@@ -6,7 +6,7 @@ use stint_types::catalog::{
     EnforcementClass, GoesOn, Model, ModelConditions, ModelDemand, Rates, Service, Tariff, TruncatedMoments,
     WorstCase,
 };
-use stint_types::chat::CacheTtl;
+use stint_types::chat::{CacheTtl, ReasoningEffort};
 use stint_types::units::{Money, Price, Tokens};
 
 use super::refusal::{PlanRefusal, RejectedBy};
@@ -77,6 +77,8 @@ pub(super) struct Expectation {
     pub dollars: f64,
     /// To the whole answer; choices run side by side.
     pub seconds: f64,
+    /// The same by a guess, for a model that was never measured: for people, since it decides nothing.
+    pub seconds_guess: Option<f64>,
 }
 
 /// What a call reads and writes.
@@ -204,6 +206,30 @@ impl<'a> ModelTerms<'a> {
         self.class == EnforcementClass::Effort && self.thinks()
     }
 
+    /// True if the word that is sent for a stated effort is one at which the model does not think.
+    pub(super) fn sends_no_thought(&self, depth: &ReasoningEffort) -> bool {
+        let level = self.model.effort_place(depth).and_then(|place| self.model.efforts.get(place));
+        self.hides_thoughts()
+            && self.takes_efforts()
+            && level.is_some_and(|level| level.usual == Tokens::ZERO)
+    }
+
+    /// How much it usually thinks at its least word, where only words hold its thought.
+    pub(super) fn least_word(&self) -> Tokens {
+        let least = self.model.efforts.first().filter(|_| self.hides_thoughts() && self.takes_efforts());
+        least.map_or(Tokens::ZERO, |level| level.usual)
+    }
+
+    /// True if it can be kept from thinking.
+    pub(super) fn can_skip_thought(&self) -> bool {
+        self.allows(Tokens::ZERO) && self.least_word() == Tokens::ZERO
+    }
+
+    /// The least thought that it can be asked for.
+    pub(super) fn least_thought(&self) -> Tokens {
+        self.thinking_min().max(self.least_word())
+    }
+
     /// What is likely in the context beside thought and answer.
     pub(super) fn likely_context_use(&self, t: Tokens) -> Tokens {
         self.demand.prompt_likely() + self.overhead(t)
@@ -327,11 +353,15 @@ impl<'a> ModelTerms<'a> {
         let read = prompt + share * cut.read;
         let written = moments.within + solution + share * cut.written;
         let DollarPrices { call, input, output, saved } = self.dollars;
-        let ModelConditions { queue, prefill, token, .. } = self.conditions;
+        let seconds = |pace: ModelConditions| {
+            let ModelConditions { queue, prefill, token, .. } = pace;
+            queue + prefill * (read - cached) + token * written
+        };
         Expectation {
             success: rounded(self.demand.success_truncated(t, moments).get()),
             dollars: f64::from(self.choices) * (call + input * read - saved * cached + output * written),
-            seconds: queue + prefill * (read - cached) + token * written,
+            seconds: seconds(self.conditions),
+            seconds_guess: if self.is_measured() { None } else { Some(seconds(UNMEASURED)) },
         }
     }
 

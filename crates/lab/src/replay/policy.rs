@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use stint_types::catalog::{Candidate, Decision, Route};
-use stint_types::units::Preference;
+use stint_types::units::{Chance, Preference};
 
 /// A way of choosing among the best offers of the models.
 #[derive(Debug, Clone, PartialEq)]
@@ -47,7 +47,12 @@ fn of_route(route: &Route, decision: &Decision) -> Vec<f64> {
     let candidates = &decision.candidates;
     let allowed = |candidate: &Candidate| route.models.is_empty() || route.models.contains(&candidate.model);
     let preference = decision.stakes.preference;
-    let floor = preference.map_or(0.0, |_| reachable(route, candidates.iter().filter(|one| allowed(one))));
+    let logged = decision.stakes.success_min.map(Chance::get);
+    let floor = match preference {
+        Some(_) => route.success_floor.get().min(logged.unwrap_or(1.0)),
+        None => logged.unwrap_or(0.0),
+    };
+    let floor = reachable(floor, candidates.iter().filter(|one| allowed(one)));
     let worth = |candidate: &Candidate| {
         if allowed(candidate) && candidate.success.get() >= floor {
             value(route, preference, decision.stakes.shadow_price, candidate)
@@ -65,10 +70,10 @@ fn of_route(route: &Route, decision: &Decision) -> Vec<f64> {
     shares
 }
 
-/// The success that a stated preference must not fall below: the route's floor, or the highest there is.
-fn reachable<'a>(route: &Route, candidates: impl Iterator<Item = &'a Candidate>) -> f64 {
+/// A success that a choice must not fall below, or the highest there is.
+fn reachable<'a>(floor: f64, candidates: impl Iterator<Item = &'a Candidate>) -> f64 {
     let highest = candidates.map(|candidate| candidate.success.get()).fold(0.0, f64::max);
-    highest.min(route.success_floor.get())
+    highest.min(floor)
 }
 
 /// `w(p)·success − λ·cost − ν·time`, as `plan` has it.

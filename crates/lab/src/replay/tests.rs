@@ -2,7 +2,7 @@ use std::sync::Arc;
 
 use stint_sessions::history::conformance::story;
 use stint_sessions::history::{DecisionLogLine, RequestRecord, WritableRecord};
-use stint_types::catalog::{Route, Verdict, VerdictSource};
+use stint_types::catalog::{Decision, Route, Verdict, VerdictSource};
 use stint_types::units::{Chance, Money, RequestId, SeededRng, Timestamp};
 
 use super::*;
@@ -122,4 +122,17 @@ fn a_route_chooses_by_its_own_worth_among_its_own_models_and_explores_as_it_says
     check(narrow, [0.0, 1.0]);
     let explores = Route { explore: Chance::new(0.1), worth: Money::from_dollars_up(1.0), ..route() };
     check(explores, [0.95, 0.05]);
+}
+
+#[test]
+fn a_replayed_choice_reaches_the_success_that_was_required() {
+    let mut decision = story(1).decision;
+    for (candidate, (success, dollars)) in decision.candidates.iter_mut().zip([(0.8, 0.03), (0.4, 0.001)]) {
+        (candidate.success, candidate.cost) = (Chance::new(success), Money::from_dollars_up(dollars));
+    }
+    let policy = ReplayPolicy::Route(Box::new(Route::with_defaults("auto")));
+    let chosen = |decision: &Decision| policy.shares(decision).iter().position(|share| *share > 0.5);
+    assert_eq!(chosen(&decision), Some(1), "the better value");
+    decision.stakes.success_min = Some(Chance::new(0.7));
+    assert_eq!(chosen(&decision), Some(0));
 }

@@ -19,9 +19,10 @@ pub use decision::{
 };
 pub use lookup::Catalog;
 pub use models::{
-    AbilityGuess, BilledCall, Capability, ConversationRules, EFFORT_WORDS, EffortLevel, EnforcementClass,
-    GoesOn, HandOff, ImageDetail, ImageRule, ImageSize, ImageTokens, MemberAction, MemberRules, Model, Needs,
-    OffPeak, Prices, Rates, Service, Specialty, Tariff, UnknownMembers, effort_rank,
+    AbilityGuess, BilledCall, Capability, ConversationRules, EFFORT_SHARES, EFFORT_WORDS, EffortLevel,
+    EnforcementClass, GoesOn, HandOff, ImageDetail, ImageRule, ImageSize, ImageTokens, MemberAction,
+    MemberRules, Model, Needs, OffPeak, Prices, Rates, Service, Specialty, Tariff, UnknownMembers,
+    effort_rank,
 };
 pub use prior::{
     AbilityCurve, AbilityLevel, Blend, Calibration, ClassLevels, CurvePoint, CurveRecord, Feature, Features,

@@ -223,6 +223,44 @@ fn an_effort_word_that_a_model_lacks_becomes_the_next_lower_one_of_its_own() {
 }
 
 #[test]
+fn the_least_word_asks_a_model_that_lacks_it_for_no_more_than_the_next_one() {
+    let words = |levels: &[(&str, u64)], asked: &'static str| {
+        let level = |(word, usual): &(&str, u64)| EffortLevel { word: (*word).into(), usual: Tokens(*usual) };
+        let first = world().with(|w| {
+            w.models[0].classes = vec![EnforcementClass::Effort];
+            w.models[0].efforts = levels.iter().map(level).collect();
+            w.demands[0] = demand(8.0, 0.4, 0.9);
+            w.budget.reasoning_effort = effort_of(0.1, Some(asked));
+        });
+        let first = first.first();
+        (first.effort.unwrap(), first.thinking > Tokens::ZERO)
+    };
+    let always = [("low", 60), ("medium", 150), ("high", 300), ("max", 900)];
+    assert_eq!(words(&always, "minimal"), ("low".into(), true));
+    assert_eq!(words(&always, "xhigh"), ("high".into(), true), "however long its thought may be");
+    let can_do_without = [("none", 0), ("low", 60), ("high", 300)];
+    assert_eq!(
+        words(&can_do_without, "minimal"),
+        ("none".into(), false),
+        "what does not think has no budget"
+    );
+}
+
+#[test]
+fn a_number_asks_for_no_word_that_means_more() {
+    let word = |effort: f64| {
+        let first = world().with(|w| {
+            w.models[0].classes = vec![EnforcementClass::Effort];
+            w.demands[0] = demand(9.0, 0.4, 0.9);
+            w.budget.reasoning_effort = effort_of(effort, None);
+        });
+        first.first().effort.unwrap()
+    };
+    let words = [0.05, 0.2, 0.25, 0.5, 0.9, 2.0].map(word);
+    assert_eq!(words, ["minimal", "low", "low", "low", "high", "high"]);
+}
+
+#[test]
 fn a_model_that_does_not_think_answers_at_once() {
     check(
         |w| (w.models[0].thinking_max, w.budget.thinking) = (Tokens(0), Some(Tokens(50))),
@@ -364,4 +402,124 @@ fn preference_turns_from_the_cheapest_good_enough_to_the_best() {
     assert!((0.5..0.7).contains(&frugal.success.get()), "{frugal:?}");
     assert_eq!(&*best.model, "large");
     assert!(best.success.get() > 0.98, "{best:?}");
+}
+
+#[test]
+fn a_preference_of_zero_is_no_dearer_than_none_and_half_is_the_same() {
+    let at = |floor: f64, preference: Option<f64>| {
+        let preference = preference.map(|preference| Preference::try_from(preference).unwrap());
+        let route = |w: &mut PlanFixture| w.route.success_floor = Chance::new(floor);
+        two().with(route).with(|w| w.budget.preference = preference).first()
+    };
+    for floor in [0.3, 0.5, 0.8, 0.95, 1.0] {
+        let usual = at(floor, None);
+        let half = at(floor, Some(0.5));
+        assert_eq!(half.model, usual.model);
+        assert!((half.success.get() - usual.success.get()).abs() < 0.01, "{floor}: {half:?}");
+        let frugal = at(floor, Some(0.0)).cost.as_dollars();
+        assert!(frugal <= 1.02 * usual.cost.as_dollars(), "{floor}: {frugal}");
+    }
+}
+
+#[test]
+fn who_asks_a_model_that_always_thinks_for_none_gets_its_least_effort() {
+    let none = |w: &mut PlanFixture| {
+        w.models[0].classes = vec![EnforcementClass::Effort];
+        w.models[0].thinks_always = true;
+        w.models[0].efforts.remove(0);
+        w.budget.reasoning_effort = effort_of(0.0, Some("none"));
+    };
+    let plan = world().with(none).plan().unwrap();
+    assert_eq!((plan.best.effort.as_deref(), plan.best.thinking), (Some("low"), Tokens(100)));
+    let said = "answers with its least effort, \"low\"";
+    assert!(
+        plan.why.contains(said) && plan.why.contains("though reasoning_effort asks for no"),
+        "{}",
+        plan.why
+    );
+    let native = |w: &mut PlanFixture| {
+        none(w);
+        (w.models[0].classes, w.models[0].thinking_min) = (vec![EnforcementClass::Native], Tokens(128));
+    };
+    assert_eq!(world().with(native).first().thinking, Tokens(128));
+    let stated = |w: &mut PlanFixture| {
+        none(w);
+        (w.budget.reasoning_effort, w.budget.thinking) = (None, Some(Tokens::ZERO));
+    };
+    let refused = world().with(stated).plan().unwrap_err().to_string();
+    assert_eq!(refused, "this model always thinks: raise budget.thinking_tokens or ask another model");
+}
+
+#[test]
+fn where_one_can_do_without_a_thought_who_asks_for_none_gets_that_one() {
+    let asked = |effort| {
+        let both = two().with(|w| {
+            w.models[1].thinks_always = true;
+            w.budget.reasoning_effort = effort_of(effort, Some(if effort > 0.0 { "low" } else { "none" }));
+        });
+        both.first().model
+    };
+    assert_eq!((&*asked(0.25), &*asked(0.0)), ("large", "small"));
+}
+
+#[test]
+fn what_is_the_same_call_is_one_offer_and_is_not_said_to_be_without_a_thought() {
+    let hidden = world().with(|w| {
+        w.models[0].classes = vec![EnforcementClass::Effort];
+        w.models[0].efforts[0].usual = Tokens(40);
+        w.route.worth = Money(1);
+    });
+    let quoted = hidden.ask(quote).unwrap();
+    let least = quoted.offers.iter().filter(|offer| offer.effort.as_deref() == Some("minimal"));
+    assert_eq!(least.map(|offer| offer.thinking).min(), Some(Tokens(40)));
+    let why = hidden.plan().unwrap().why;
+    assert!(why.contains("answers with its least effort, \"minimal\""), "{why}");
+}
+
+#[test]
+fn the_seconds_of_what_was_never_measured_are_guessed_and_count_for_nothing() {
+    let unmeasured = world().first();
+    assert!(unmeasured.seconds < 1e-12 && unmeasured.seconds_guess.is_some_and(|guess| guess > 0.8));
+    let pace = ModelConditions { token: 0.01, ..ModelConditions::default() };
+    let measured = world().with(|w| w.market.models = [("reasoner".into(), pace)].into()).first();
+    assert!(measured.seconds > 0.0 && measured.seconds_guess.is_none(), "{measured:?}");
+}
+
+/// The small model and a large one whose thought is dear.
+fn dear_thought() -> PlanFixture {
+    two().with(|w| {
+        w.route.worth = Money(20_000_000);
+        w.demands = vec![demand(8.0, 0.3, 0.4), demand(8.0, 0.75, 0.9)];
+        w.models.iter_mut().for_each(|model| model.context = Tokens(100_000));
+        w.models[1].thinking_max = Tokens(60_000);
+    })
+}
+
+#[test]
+fn a_stated_thought_leads_to_no_weaker_model_than_none() {
+    let unstated = dear_thought().first();
+    assert_eq!(&*unstated.model, "large");
+    for effort in [0.1, 0.25, 0.5, 1.0, 2.0] {
+        let plan =
+            dear_thought().with(|w| w.budget.reasoning_effort = effort_of(effort, None)).plan().unwrap();
+        assert_eq!(&*plan.best.model, "large", "{effort}: {}", plan.why);
+        assert!(plan.best.success >= unstated.success, "{effort}: {}", plan.why);
+    }
+    for thinking in [1, 100, 1000, 16_000] {
+        let plan = dear_thought().with(|w| w.budget.thinking = Some(Tokens(thinking))).plan().unwrap();
+        assert!(plan.best.success >= unstated.success, "{thinking}: {}", plan.why);
+    }
+    let high = dear_thought().with(|w| w.budget.reasoning_effort = effort_of(1.0, Some("high")));
+    let why = high.plan().unwrap().why;
+    let said = "which costs less and is weaker than what is chosen without reasoning_effort";
+    assert!(why.contains("not small (") && why.contains(said), "{why}");
+    assert_eq!(&*high.with(|w| w.budget.preference = Preference::try_from(0.0).ok()).first().model, "small");
+}
+
+#[test]
+fn a_model_that_cannot_think_as_long_as_was_stated_says_so() {
+    let short = |w: &mut PlanFixture| {
+        (w.models[0].thinking_max, w.budget.reasoning_effort) = (Tokens(100), effort_of(1.0, Some("high")));
+    };
+    check(short, 100, 256, "the most that the model thinks, less than reasoning_effort asks for");
 }

@@ -83,8 +83,10 @@ pub struct Offer {
     pub cost: Money,
     /// The most it can take.
     pub worst: WorstCase,
-    /// The expected time to the whole answer, in seconds.
+    /// The expected time to the whole answer, in seconds; 0 for a model that was never measured.
     pub seconds: f64,
+    /// For such a model what is guessed instead, as under deadlines; of a cascade that of its first step.
+    pub seconds_guess: Option<f64>,
     /// worth·success − λ·cost − ν·time, in dollars, at the route's own worth; a stated preference weighs success
     /// otherwise.
     pub value: f64,
@@ -101,6 +103,8 @@ pub struct Plan {
     pub propensity: f64,
     /// Every model that could have served, in the order of the candidates, with its best offer: for the decision log.
     pub contenders: Vec<Contender>,
+    /// The success that it had to reach because its caller stated a preference or a thought.
+    pub success_min: Option<Chance>,
     /// One line on what decided.
     pub why: String,
 }

@@ -65,6 +65,9 @@ pub struct Stakes {
     pub shadow_price: f64,
     /// The caller's preference between success and cost.
     pub preference: Option<Preference>,
+    /// The success that the choice had to reach, since its caller stated a preference or a thought.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub success_min: Option<Chance>,
 }
 
 /// A model's best offer, as it was weighed.

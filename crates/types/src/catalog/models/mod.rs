@@ -14,6 +14,6 @@ pub use capability::{Capability, EnforcementClass, Needs, Service};
 pub use conversation::ConversationRules;
 pub use image_tokens::{ImageDetail, ImageRule, ImageSize, ImageTokens};
 pub use members::{MemberAction, MemberRules, UnknownMembers};
-pub use model::{EFFORT_WORDS, EffortLevel, GoesOn, HandOff, Model, Specialty, effort_rank};
+pub use model::{EFFORT_SHARES, EFFORT_WORDS, EffortLevel, GoesOn, HandOff, Model, Specialty, effort_rank};
 pub use off_peak::OffPeak;
 pub use tariff::{BilledCall, Prices, Rates, Tariff};

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use crate::chat::ReasoningEffort;
 use crate::units::Tokens;
 
 use super::ability_guess::AbilityGuess;
@@ -53,6 +54,9 @@ pub struct EffortLevel {
 
 /// The words of effort that callers and most upstreams know, the least first.
 pub const EFFORT_WORDS: [&str; 7] = ["none", "minimal", "low", "medium", "high", "xhigh", "max"];
+
+/// The share of its usual thinking that a model may do at each of those, where the operator says nothing else.
+pub const EFFORT_SHARES: [f64; 7] = [0.0, 0.1, 0.25, 0.5, 1.0, 2.0, 2.0];
 
 /// Where a word stands among those; nothing for another's own word.
 pub fn effort_rank(word: &str) -> Option<usize> {
@@ -149,6 +153,20 @@ impl Model {
         let thinking = || self.efforts.iter().filter(|level| level.usual > Tokens::ZERO);
         let whole = thinking().rfind(|level| effort_rank(&level.word) <= high).or_else(|| thinking().next());
         self.thinking_usual.or(whole.map(|level| level.usual))
+    }
+
+    /// The place on its effort scale of the most that a stated effort may be sent as: the stated word itself, else the next lower
+    /// one of its own, else its least. A number counts as the least standard word that is no less. Nothing for a model without a
+    /// scale, and for one with none but its own words, if it lacks the stated one.
+    pub fn effort_place(&self, stated: &ReasoningEffort) -> Option<usize> {
+        let word = stated.word.as_deref();
+        let own = self.efforts.iter().position(|level| word == Some(&level.word));
+        let by_share = || EFFORT_SHARES.iter().position(|share| *share >= stated.effort.get());
+        let rank = word.and_then(effort_rank).or_else(by_share).unwrap_or(EFFORT_WORDS.len());
+        let is_standard = |level: &EffortLevel| effort_rank(&level.word).is_some();
+        let is_lower = |level: &EffortLevel| effort_rank(&level.word).is_some_and(|own| own <= rank);
+        let least = || self.efforts.iter().any(is_standard).then_some(0);
+        own.or_else(|| self.efforts.iter().rposition(is_lower)).or_else(least)
     }
 
     /// The same model for a request for which it cannot think, and why that is. Nothing is kept for a thought, and nothing handed
