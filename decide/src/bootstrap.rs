@@ -34,6 +34,15 @@ pub fn draws(questions: usize, count: usize, seed: u64) -> Vec<Vec<f64>> {
     (0..count).map(|_| draw(&mut dice)).collect()
 }
 
+/// The mean of several measures, draw by draw.
+pub fn average<'a>(each: impl Iterator<Item = &'a Draws> + Clone) -> Draws {
+    let count = each.clone().count().max(1) as f64;
+    let length = each.clone().map(|draws| draws.drawn.len()).min().unwrap_or(0);
+    let drawn =
+        (0..length).map(|at| each.clone().map(|draws| draws.drawn[at]).sum::<f64>() / count).collect();
+    Draws { value: each.map(|draws| draws.value).sum::<f64>() / count, drawn }
+}
+
 impl Draws {
     /// Measures on the questions themselves and on every draw.
     pub fn of(draws: &[Vec<f64>], measure: impl Fn(&[f64]) -> f64) -> Draws {

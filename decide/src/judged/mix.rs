@@ -1,6 +1,6 @@
 //! Choosing among several priced models after some answers were judged.
 
-use crate::bootstrap::{Draws, draws};
+use crate::bootstrap::{Draws, average, draws};
 use crate::measure::{mean, quality_area};
 use crate::routing::{dollars, price};
 
@@ -21,6 +21,26 @@ const DRAWS: usize = 200;
 /// What a way of choosing costs and reaches, question by question.
 type Choices = Vec<(f64, f64)>;
 
+/// What was judged before.
+const WAYS: [(&str, Option<Judging>); 3] = [
+    ("prior alone", None),
+    ("every answer judged", Some(Judging::All)),
+    ("one answer judged", Some(Judging::One)),
+];
+
+/// The mean over several worlds, and how much more that is than of the prior.
+pub(super) fn usual_gains(worlds: &[World]) -> Vec<(&'static str, Draws, Draws)> {
+    let all: Vec<Vec<(&str, Draws)>> = worlds.iter().map(gains).collect();
+    let usual = |at: usize| average(all.iter().map(|gains| &gains[at].1));
+    let prior = usual(0);
+    let way = |(at, (name, _)): (usize, &(&'static str, Option<Judging>))| {
+        let gain = usual(at);
+        let more = gain.minus(&prior);
+        (*name, gain, more)
+    };
+    WAYS.iter().enumerate().map(way).collect()
+}
+
 /// By what was judged, how much more area under quality over cost than single models and their mixtures have.
 pub(super) fn gains(world: &World) -> Vec<(&'static str, Draws)> {
     let trial = Trial::of(world, &MODELS);
@@ -38,13 +58,7 @@ pub(super) fn gains(world: &World) -> Vec<(&'static str, Draws)> {
         };
         (name, Draws::of(&counts, area))
     };
-    [
-        ("prior alone", None),
-        ("every answer judged", Some(Judging::All)),
-        ("one answer judged", Some(Judging::One)),
-    ]
-    .map(gain)
-    .into()
+    WAYS.map(gain).into()
 }
 
 fn always(trial: &Trial<'_>, rows: &[usize], model: usize) -> Choices {

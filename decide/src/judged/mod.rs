@@ -44,6 +44,8 @@ pub fn report(folder: &Path) -> Result<String, Box<dyn Error>> {
     for world in [World::beside, World::among, World::beyond] {
         report.world(&world(&mmlu, &measured, &shipped), &PAIRS);
     }
+    let divisions = World::divisions(&mmlu, &measured, &shipped);
+    report.mixes("four priced models where the categories are divided in other ways", &divisions);
     let worlds = World::folds(&gsm8k, &shipped);
     report.folds("GSM8K, the shipped prior, five folds", &worlds, &GSM8K);
     Ok(report.text)

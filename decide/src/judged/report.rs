@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use crate::bootstrap::{Draws, draws};
+use crate::bootstrap::{Draws, average, draws};
 use crate::measure::{Ranking, mean};
 use crate::routing::score_shown;
 
@@ -57,6 +57,19 @@ impl Report {
         );
         for (name, gain) in mix::gains(world) {
             let _ = writeln!(self.text, "| {name} | {} |", score_shown(gain.interval(), 4));
+        }
+    }
+
+    /// The mixtures in several worlds.
+    pub(super) fn mixes(&mut self, name: &str, worlds: &[World]) {
+        let _ = write!(
+            self.text,
+            "\n| {name}, mean of {} | | more than the prior alone |\n|---|---|---|\n",
+            worlds.len()
+        );
+        for (name, gain, more) in mix::usual_gains(worlds) {
+            let [gain, more] = [gain, more].map(|draws| score_shown(draws.interval(), 4));
+            let _ = writeln!(self.text, "| {name} | {gain} | {more} |");
         }
     }
 
@@ -164,14 +177,6 @@ fn areas(worlds: &[&World], pair: &[&str; 2], judging: Judging) -> Areas {
         Draws::of(&counts, |counts| ranking.deferral(&gains, counts).area())
     };
     Areas { areas: scores.iter().map(area).collect(), gap: mean(&gains) }
-}
-
-fn average<'a>(each: impl Iterator<Item = &'a Draws> + Clone) -> Draws {
-    let count = each.clone().count().max(1) as f64;
-    let length = each.clone().map(|draws| draws.drawn.len()).min().unwrap_or(0);
-    let drawn =
-        (0..length).map(|at| each.clone().map(|draws| draws.drawn[at]).sum::<f64>() / count).collect();
-    Draws { value: each.map(|draws| draws.value).sum::<f64>() / count, drawn }
 }
 
 /// By model, the distance in each tenth of the measured questions.

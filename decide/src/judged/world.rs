@@ -15,6 +15,8 @@ use super::JUDGED;
 
 /// The order in which questions are judged.
 const SEED: u64 = 301;
+/// In how many ways the categories that no prior was fitted on are divided, of each half.
+const DIVISIONS: u64 = 3;
 
 /// A prior with questions that it never saw.
 pub(super) struct World {
@@ -49,19 +51,25 @@ impl World {
     /// The same, but what is measured is of other categories than what was judged.
     pub(super) fn beyond(rows: &[Row], measured: &[&str], shipped: &Calibration) -> World {
         let (fitted, rest) = halves(rows);
-        let mut categories: Vec<&str> = rest
-            .iter()
-            .map(|&row| rows[row].category.as_str())
-            .collect::<BTreeSet<_>>()
-            .into_iter()
-            .collect();
-        SeededRng::new(SEED).shuffle(&mut categories);
-        let judged = &categories[..categories.len() / 2];
-        let (mut told, asked): (Vec<usize>, Vec<usize>) =
-            shuffled(rest).into_iter().partition(|&row| judged.contains(&rows[row].category.as_str()));
-        told.truncate(JUDGED);
         let name = "categories that neither the prior nor anybody who judged ever saw";
-        World::of(name, rows, (measured, shipped), (fitted, (told, asked)))
+        World::of(name, rows, (measured, shipped), (fitted, divided(rows, rest, SEED)))
+    }
+
+    /// That in several ways: the prior fitted on either half of the categories, and the others divided anew each time.
+    pub(super) fn divisions(rows: &[Row], measured: &[&str], shipped: &Calibration) -> Vec<World> {
+        let (even, odd) = halves(rows);
+        let pool = Arc::new(Pool::of(rows.to_vec()));
+        let of_half = |(fitted, rest): (Vec<usize>, Vec<usize>)| {
+            let calibration = calibrated(&pool, (measured, shipped), &fitted);
+            let seeds = (0..DIVISIONS).map(|at| SEED + at);
+            let world = |seed: u64| {
+                let (judged, asked) = divided(rows, rest.clone(), seed);
+                let name = String::new();
+                World { name, pool: pool.clone(), calibration: calibration.clone(), judged, measured: asked }
+            };
+            seeds.map(world).collect::<Vec<_>>()
+        };
+        [(even.clone(), odd.clone()), (odd, even)].into_iter().flat_map(of_half).collect()
     }
 
     /// The shipped prior; five times another fifth is measured, and the rest judged.
@@ -84,10 +92,15 @@ impl World {
         (fitted, (judged, asked)): (Vec<usize>, (Vec<usize>, Vec<usize>)),
     ) -> World {
         let pool = Arc::new(Pool::of(rows.to_vec()));
-        let priors = shipped.priors.with_general(prior(&pool, measured, &fitted));
-        let calibration = Calibration { priors: Arc::new(priors), ..shipped.clone() };
+        let calibration = calibrated(&pool, (measured, shipped), &fitted);
         World { name: name.into(), pool, calibration, judged, measured: asked }
     }
+}
+
+/// What the gateway ships, with a prior that was fitted on these questions.
+fn calibrated(pool: &Pool, (measured, shipped): (&[&str], &Calibration), fitted: &[usize]) -> Calibration {
+    let priors = shipped.priors.with_general(prior(pool, measured, fitted));
+    Calibration { priors: Arc::new(priors), ..shipped.clone() }
 }
 
 /// A prior that knows nothing of the measured models, through the file that would ship.
@@ -107,6 +120,18 @@ fn halves(rows: &[Row]) -> (Vec<usize>, Vec<usize>) {
     let categories: BTreeSet<&str> = rows.iter().map(|row| row.category.as_str()).collect();
     let even: BTreeSet<&str> = categories.into_iter().step_by(2).collect();
     (0..rows.len()).partition(|&row| even.contains(rows[row].category.as_str()))
+}
+
+/// Questions of some categories to judge, and those of the others.
+fn divided(rows: &[Row], rest: Vec<usize>, seed: u64) -> (Vec<usize>, Vec<usize>) {
+    let mut categories: Vec<&str> =
+        rest.iter().map(|&row| rows[row].category.as_str()).collect::<BTreeSet<_>>().into_iter().collect();
+    SeededRng::new(seed).shuffle(&mut categories);
+    let judged = &categories[..categories.len() / 2];
+    let (mut told, asked): (Vec<usize>, Vec<usize>) =
+        shuffled(rest).into_iter().partition(|&row| judged.contains(&rows[row].category.as_str()));
+    told.truncate(JUDGED);
+    (told, asked)
 }
 
 fn split(mut rows: Vec<usize>) -> (Vec<usize>, Vec<usize>) {

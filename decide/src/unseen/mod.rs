@@ -1,7 +1,7 @@
 //! How long a model thinks that nobody has seen, before and after some of its thoughts: through the product's own estimate and store.
 //!
 //! What is said of a text comes from weights that were fitted without it. A model's texts are halved: thoughts on one half are
-//! learned from, and those on the other are measured, so that no text is measured that anything was learned of.
+//! learned from, and those on the other are measured, so that no text is measured that anything was learned of: in several ways.
 
 mod levels;
 mod report;
@@ -91,7 +91,7 @@ fn subjects(runs: &[ThoughtRun], out: &[LeftOut], shipped: &Calibration) -> Vec<
     enough
         .map(|(model, texts)| {
             let texts = texts.into_iter().map(|(text, lengths)| (demands[text].clone(), lengths));
-            Subject::of(model, texts.collect())
+            Subject::of(model, &texts.collect::<Vec<_>>())
         })
         .collect()
 }
@@ -109,7 +109,7 @@ fn worked_out(folder: &Path, out: &[LeftOut], shipped: &Calibration) -> Result<V
             let characters = row.out_chars.get(*name).copied().filter(|&count| count > 0.0)?;
             Some((demands.get(text.as_str())?.clone(), vec![(characters / CHARACTERS).max(1.0)]))
         };
-        Subject::of(name, rows.iter().zip(&texts).filter_map(length).collect())
+        Subject::of(name, &rows.iter().zip(&texts).filter_map(length).collect::<Vec<_>>())
     };
     Ok(names.iter().map(one).collect())
 }

@@ -17,9 +17,17 @@ const THOUGHTS_EACH: usize = 40;
 /// A text's demand, and the lengths of a model's thoughts on it.
 type Thoughts = (Arc<Demand>, Vec<f64>);
 
+/// In so many ways the texts are halved: of some thirty that are measured chance decides much.
+const HALVINGS: u64 = 4;
+
 /// A model with what it thought.
 pub(super) struct Subject {
     name: Arc<str>,
+    halvings: Vec<Halving>,
+}
+
+/// A model's thoughts, halved by their texts.
+struct Halving {
     learned: Vec<Thoughts>,
     measured: Vec<Thoughts>,
 }
@@ -47,46 +55,64 @@ pub(super) struct Finding {
 }
 
 impl Subject {
-    /// Halves the texts, the same way for each model with the same texts.
-    pub(super) fn of(name: &str, mut texts: Vec<Thoughts>) -> Subject {
-        SeededRng::new(502).shuffle(&mut texts);
-        let measured = texts.split_off(texts.len() / 2);
-        Subject { name: name.into(), learned: texts, measured }
+    /// Halves the texts, the same ways for each model with the same texts.
+    pub(super) fn of(name: &str, texts: &[Thoughts]) -> Subject {
+        let halving = |at: u64| {
+            let mut learned = texts.to_vec();
+            SeededRng::new(502 + 100 * at).shuffle(&mut learned);
+            let measured = learned.split_off(learned.len() / 2);
+            Halving { learned, measured }
+        };
+        Subject { name: name.into(), halvings: (0..HALVINGS).map(halving).collect() }
     }
 
-    /// How many texts it is measured on.
+    /// How many texts it is measured on, each time.
     pub(super) fn texts(&self) -> usize {
-        self.measured.len()
+        self.halvings[0].measured.len()
     }
 
-    /// What is foretold after so much, against what was thought. Others teach only what they thought on texts that are learned
-    /// from here.
+    /// What is foretold after so much, against what was thought: the mean over the halvings.
     pub(super) fn find(&self, stage: Stage, all: &[Subject]) -> Finding {
+        let found: Vec<Finding> =
+            (0..self.halvings.len()).map(|halving| self.find_in(halving, stage, all)).collect();
+        let over = |value: &dyn Fn(&Finding) -> f64| mean(&found.iter().map(value).collect::<Vec<_>>());
+        Finding {
+            rank: over(&|one| one.rank),
+            beyond: [over(&|one| one.beyond[0]), over(&|one| one.beyond[1])],
+            bias: over(&|one| one.bias),
+        }
+    }
+
+    /// Others teach only what they thought on texts that are learned from here.
+    fn find_in(&self, halving: usize, stage: Stage, all: &[Subject]) -> Finding {
         let mut store = BeliefStore::new(Settings::default());
+        let learned = &self.halvings[halving].learned;
         if stage.others {
             let mut others: Vec<&Subject> = all.iter().filter(|other| other.name != self.name).collect();
             SeededRng::new(503).shuffle(&mut others);
             for other in others.into_iter().take(OTHERS) {
-                let known: Vec<&Thoughts> = other
+                let known: Vec<&Thoughts> = other.halvings[halving]
                     .learned
                     .iter()
-                    .filter(|(demand, _)| self.learned.iter().any(|own| Arc::ptr_eq(&own.0, demand)))
+                    .filter(|(demand, _)| learned.iter().any(|own| Arc::ptr_eq(&own.0, demand)))
                     .collect();
                 teach(&mut store, &other.name, &known, THOUGHTS_EACH, None);
             }
         }
-        let own: Vec<&Thoughts> = self.learned.iter().collect();
+        let own: Vec<&Thoughts> = learned.iter().collect();
         teach(&mut store, &self.name, &own, stage.own, stage.cut);
-        self.measure(&store)
+        self.halvings[halving].measure(&store, &self.name)
     }
+}
 
-    fn measure(&self, store: &BeliefStore) -> Finding {
+impl Halving {
+    fn measure(&self, store: &BeliefStore, name: &Arc<str>) -> Finding {
         let (mut foretold, mut thought) = (Vec::new(), Vec::new());
         let (mut beyond, mut count) = ([0.0; 2], 0.0);
         for (demand, lengths) in &self.measured {
-            let mut demand = under_name(demand, &self.name);
+            let mut demand = under_name(demand, name);
             store.adjust(&mut demand);
-            let model = &demand.models[&self.name];
+            let model = &demand.models[name];
             foretold.push(model.thinking.mu);
             thought.push(mean(&lengths.iter().map(|length| length.ln()).collect::<Vec<_>>()));
             for length in lengths {
