@@ -198,13 +198,12 @@ fn saturation(sums: &[f64]) -> f64 {
     (products / (squares + 1.0 / SATURATION_VARIANCE)).clamp(-SATURATION_SHIFT_MAX, SATURATION_SHIFT_MAX)
 }
 
-/// How many outcomes a prediction counts for that is this unsure of itself.
+/// How many outcomes a prediction counts for that is this unsure of itself. Its spread is that of a chance of a half, whatever the
+/// chance is: a level is no less known where little can go wrong, or one failure there would be taken for the model's level everywhere.
 pub(super) fn prior_weight(predicted: &ModelDemand, settings: &Settings) -> f64 {
     let most = settings.prior_weight.max(PRIOR_WEIGHT_MIN);
     if predicted.spread <= 0.0 {
         return most;
     }
-    let done = predicted.done.get();
-    let variance = (done * (1.0 - done)).clamp(0.09, OUTCOME_VARIANCE);
-    (PRIOR_UNIT * variance / predicted.spread.powi(2)).clamp(PRIOR_WEIGHT_MIN, most)
+    (PRIOR_UNIT * OUTCOME_VARIANCE / predicted.spread.powi(2)).clamp(PRIOR_WEIGHT_MIN, most)
 }
