@@ -5,7 +5,7 @@ use futures_util::future::join;
 use crate::agents::{Agent, caller, calls, play};
 use crate::harness::faultup::script::{Script, Step, answers, chunked, event, good, nothing, used, whole};
 use crate::harness::faultup::{Faultup, rig};
-use crate::harness::patience::{self, QuietInstant};
+use crate::harness::patience::QuietInstant;
 use crate::harness::{Stored, auto, tenant};
 use stint_backend::remote::openai::{self, OpenAiBackend};
 use stint_backend::remote::{self, Connections};
@@ -63,7 +63,7 @@ impl Pair {
             let running = self.journal.unresolved().await.unwrap();
             running.iter().any(|row| row.metered.is_some_and(|spent| spent.money >= Money(nanos)))
         };
-        patience::until("it is metered", is_so).await;
+        until("it is metered", is_so).await;
     }
 
     async fn paid(&self, nanos: u64) {

@@ -95,7 +95,10 @@ async fn every_panel_has_data_and_alerts_are_raised_by_their_faults() {
 /// Asks the model that has no server until an alert is raised, over ten seconds instead of the minutes that it takes.
 async fn raised_while_asked(process: &Process, prometheus: &Prometheus, name: &str) {
     let alert = alerts().into_iter().find(|alert| alert.name == name).unwrap();
-    let expression = alert.expression.replace("[3m]", "[10s]").replace("[10m]", "[10s]");
+    let minutes =
+        [("[3m]", "[10s]"), ("[10m]", "[10s]"), ("offset 3m", "offset 10s"), ("offset 10m", "offset 10s")];
+    let expression =
+        minutes.iter().fold(alert.expression.to_owned(), |text, (from, to)| text.replace(from, to));
     let began = Instant::now();
     while prometheus.found(&expression).await == 0 {
         assert!(began.elapsed() < Duration::from_secs(60), "{name} is not raised");
