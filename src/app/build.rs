@@ -177,9 +177,14 @@ impl App {
     pub fn start(self) -> RunningServer {
         let (running, metrics) = (self.running, &self.shared.metrics);
         let http = running.current.load().settings.http.clone();
-        for (bound, router) in self.bound {
-            let server = Server::new(http.clone(), metrics.clone(), running.request_tasks.clone())
-                .accepting_until(running.listener_tasks.clone());
+        // Health and metrics are seen there until the end. The API's listener closes at the beginning of the end then: proxies pass what
+        // is refused a connection to another gateway by themselves.
+        let is_seen_elsewhere = self.reloader.routers.metrics.is_some();
+        for (place, (bound, router)) in self.bound.into_iter().enumerate() {
+            let server = Server::new(http.clone(), metrics.clone(), running.request_tasks.clone());
+            let closes_first = place == 0 && is_seen_elsewhere;
+            let until_the_end = |server: Server| server.accepting_until(running.listener_tasks.clone());
+            let server = if closes_first { server } else { until_the_end(server) };
             running.listener_tasks.spawn(server.serve_swappable(bound, router));
         }
         let certificates = CertificateWatcher {

@@ -234,10 +234,7 @@ mod tests {
     fn a_recipe_is_told_between_which_worths_it_acts() {
         let vote = described("recipe = \"vote\"\nvote = { compare = \"number\" }");
         assert!(vote[0].starts_with("route r: its recipe \"vote\" acts at a worth of 0."), "{vote:?}");
-        assert!(
-            vote[0].contains(" dollars on a hard question; at its worth of 0.05 dollars on "),
-            "{vote:?}"
-        );
+        assert!(vote[0].contains(" dollars on a hard question; at its worth of 0.3 dollars on "), "{vote:?}");
         let cascade = described("recipe = \"cascade\"\nverifier = { url = \"http://127.0.0.1:9\" }");
         assert!(cascade[0].contains("\"cascade\" acts at a worth of 0."), "{cascade:?}");
     }

@@ -20,11 +20,12 @@ struct Draining {
 }
 
 impl Draining {
-    async fn start(upstream: &Faultup) -> Draining {
+    /// With more lines of `[server]`.
+    async fn start(upstream: &Faultup, server: &str) -> Draining {
         // Free now, and hardly taken by another before the server starts.
         let port = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
         let folder = Folder::new(&format!(
-            "[server]\ndrain = '60s'\n[engine]\nembedded = false\n[admin]\nlisten = '127.0.0.1:{port}'\n\
+            "[server]\ndrain = '60s'\n{server}[engine]\nembedded = false\n[admin]\nlisten = '127.0.0.1:{port}'\n\
              token_file = 'admin.token'\n[[backend]]\nbase_url = '{}/v1'\n\
              [[backend.model]]\nname = 'm'\nprice_input = '1'\nprice_output = '4'\n",
             upstream.address
@@ -58,7 +59,7 @@ fn client() -> Client {
 #[tokio::test]
 async fn until_the_last_answer_is_over_the_gateway_is_seen_and_managed_and_sends_callers_elsewhere() {
     let upstream = Faultup::start(vec![chunked().chunk(&event(&says("4"))).then(Step::Hold)]).await;
-    let mut site = Draining::start(&upstream).await;
+    let mut site = Draining::start(&upstream, "").await;
     let new = json!({ "name": "alice" });
     let key = site.manage(Method::POST, "/admin/keys", new).await;
     let (id, secret) = (key["id"].as_str().unwrap().to_owned(), key["secret"].as_str().unwrap().to_owned());
@@ -68,8 +69,7 @@ async fn until_the_last_answer_is_over_the_gateway_is_seen_and_managed_and_sends
     until("it says that it ends", async || site.get("", "/readyz").await.0 == 503).await;
     assert_eq!(site.get("", "/readyz").await.1, "not ready: shutting down\n");
     assert_eq!(site.get("", "/healthz").await, (200, "alive\n".to_owned()));
-    let (status, page) = site.get(&secret, "/metrics").await;
-    assert!(status == 200 && page.contains("stint_connections"), "{status} {page}");
+    assert_eq!(site.get(&secret, "/metrics").await.0, 403, "it is no key of an operator, which is looked at");
     let late = client().post(format!("{}/v1/chat/completions", site.process.base)).bearer_auth(&secret);
     let late = late.header("content-type", "application/json").body(question(false).to_string());
     is_sent_elsewhere(late.send().await.expect("it is accepted")).await;
@@ -85,6 +85,28 @@ async fn until_the_last_answer_is_over_the_gateway_is_seen_and_managed_and_sends
     let base = site.process.base.clone();
     assert!(tokio::task::spawn_blocking(move || site.process.ended()).await.unwrap().success());
     assert!(client().get(format!("{base}/healthz")).send().await.is_err(), "nobody listens any more");
+}
+
+#[tokio::test]
+async fn where_metrics_have_a_listener_of_their_own_the_apis_closes_first() {
+    let upstream = Faultup::start(vec![chunked().chunk(&event(&says("4"))).then(Step::Hold)]).await;
+    let port = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
+    let mut site = Draining::start(&upstream, &format!("metrics_listen = '127.0.0.1:{port}'\n")).await;
+    let running = tokio::spawn(site.process.request("", &question(true), &[]).send());
+    upstream.until(|log| log.len() == 1).await;
+    site.process.signal("TERM");
+    let seen = async |path: &str| {
+        let answer =
+            client().get(format!("http://127.0.0.1:{port}{path}")).send().await.expect("it is accepted");
+        (answer.status().as_u16(), answer.text().await.unwrap())
+    };
+    until("it says that it ends", async || seen("/readyz").await.0 == 503).await;
+    let api = format!("{}/healthz", site.process.base);
+    until("the API's listener is closed", async || client().get(&api).send().await.is_err()).await;
+    assert!(seen("/metrics").await.1.contains("stint_connections"));
+    assert!(!running.is_finished() || running.await.unwrap().is_ok(), "its answer goes on");
+    site.process.signal("TERM");
+    assert!(tokio::task::spawn_blocking(move || site.process.ended()).await.unwrap().success());
 }
 
 async fn is_sent_elsewhere(answer: Response) {

@@ -2,7 +2,7 @@
 
 use std::fmt::{self, Write as _};
 
-use stint_types::catalog::{EnforcementClass, Offer, Prices};
+use stint_types::catalog::{EnforcementClass, Offer, Prices, Service};
 use stint_types::units::Tokens;
 
 use super::candidate_pool::CandidatePool;
@@ -90,7 +90,8 @@ fn least_effort<'a>(request: &PlanRequest<'a>, offer: &Offer) -> Option<&'a str>
     let model = request.models.iter().find(|model| model.name == offer.model)?;
     let least = model.efforts.first().filter(|level| offer.effort.as_ref() == Some(&level.word))?;
     let is_all = least.usual > Tokens::ZERO && least.usual >= offer.thinking;
-    (offer.class == EnforcementClass::Effort && is_all).then_some(&least.word)
+    let thinks = request.needs.service != Service::Completions;
+    (offer.class == EnforcementClass::Effort && is_all && thinks).then_some(&least.word)
 }
 
 /// From this spread of its chance on, too little was learned of a model to forget that its ability was guessed.

@@ -127,7 +127,7 @@ fn a_route_chooses_by_its_own_worth_among_its_own_models_and_explores_as_it_says
 #[test]
 fn a_replayed_choice_reaches_the_success_that_was_required() {
     let mut decision = story(1).decision;
-    for (candidate, (success, dollars)) in decision.candidates.iter_mut().zip([(0.8, 0.03), (0.4, 0.001)]) {
+    for (candidate, (success, dollars)) in decision.candidates.iter_mut().zip([(0.8, 0.3), (0.4, 0.001)]) {
         (candidate.success, candidate.cost) = (Chance::new(success), Money::from_dollars_up(dollars));
     }
     let policy = ReplayPolicy::Route(Box::new(Route::with_defaults("auto")));
