@@ -27,24 +27,12 @@ pub(super) struct FoundGram {
 }
 
 impl<'p> KnownGrams<'p> {
-    /// None so far; nothing where the general prior knows none. What is met is noted in a memory that another text has left.
-    pub(super) fn with_memory(priors: &'p TextPriors, mut met: Vec<u64>) -> Option<KnownGrams<'p>> {
+    /// None so far; nothing where the general prior knows none.
+    pub(super) fn of(priors: &'p TextPriors) -> Option<KnownGrams<'p>> {
         let pairs = priors.grams();
         let places = priors.general().grams.len();
-        if !places.is_power_of_two() {
-            return None;
-        }
-        if met.len() == places.div_ceil(32) {
-            met.fill(0);
-        } else {
-            met = vec![0; places.div_ceil(32)];
-        }
+        let met = places.is_power_of_two().then(|| vec![0; places.div_ceil(32)])?;
         Some(KnownGrams { pairs, met, traits: GramSums::default(), lengths: GramSums::default(), count: 0 })
-    }
-
-    /// Its memory, for another text.
-    pub(super) fn into_memory(self) -> Vec<u64> {
-        self.met
     }
 
     /// Adds some grams, [`BATCH`] at most, and shows what the general prior knows of each. There is no branch: which grams
@@ -149,9 +137,7 @@ mod tests {
     use crate::estimate::text::{QuestionText, TextAnalysis};
 
     fn check(priors: &TextPriors, lexemes: &[u64]) {
-        // A memory of another size, or one in which much was met, makes no difference.
-        let memory = vec![u64::MAX; if lexemes.len() % 2 == 0 { 2_048 } else { 3 }];
-        let mut known = KnownGrams::with_memory(priors, memory).unwrap();
+        let mut known = KnownGrams::of(priors).unwrap();
         let mut buffer = LexemeBuffer::default();
         for &lexeme in lexemes {
             buffer.push(lexeme);
@@ -187,6 +173,6 @@ mod tests {
     fn without_words_of_lengths_nothing_is_longer() {
         let general = shipped().unwrap().priors.general().clone();
         check(&TextPriors::of(general, LengthPrior::default()), &[1, 2, 3, 1]);
-        assert!(KnownGrams::with_memory(&TextPriors::default(), Vec::new()).is_none());
+        assert!(KnownGrams::of(&TextPriors::default()).is_none());
     }
 }

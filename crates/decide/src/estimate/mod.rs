@@ -145,11 +145,9 @@ impl<'t> TextReading<'t> {
             }
         });
         let class = classify::class_of(&analysis);
-        let seen = words.map(|mut words| {
+        let seen = words.as_mut().map(|words| {
             words.look_up();
-            let seen = PriorView::of(&analysis, class, &words, calibration);
-            words.leave_memory();
-            seen
+            PriorView::of(&analysis, class, words, calibration)
         });
         TextReading { analysis, class, seen: seen.unwrap_or_default() }
     }

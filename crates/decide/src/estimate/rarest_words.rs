@@ -26,13 +26,6 @@ impl Default for RarestWords {
 }
 
 impl RarestWords {
-    /// Forgets all words, for another text. How rare a word is, is read only where one was met.
-    pub(super) fn clear(&mut self) {
-        self.seen.fill(0);
-        self.counts.fill(0);
-        self.coarse.fill(0);
-    }
-
     /// Adds a lexeme, if it is known.
     #[inline(always)]
     pub(super) fn add(&mut self, lexeme: FoundGram) {
@@ -115,24 +108,24 @@ mod tests {
         places
     }
 
-    fn check(words: &mut RarestWords, count: usize, rarities: u64, dice: &mut SeededRng) {
+    fn check(count: usize, rarities: u64, dice: &mut SeededRng) {
         let mut lexeme = |_| FoundGram {
             hash: dice.next_u64(),
             rarity: u8::try_from(1 + dice.next_u64() % rarities).unwrap(),
             is_known: !dice.next_u64().is_multiple_of(4),
         };
         let lexemes: Vec<FoundGram> = (0..count).map(&mut lexeme).collect();
-        words.clear();
+        let mut words = RarestWords::default();
         lexemes.iter().for_each(|&lexeme| words.add(lexeme));
         assert_eq!(words.places(), sorted(&lexemes), "{count} words of {rarities} rarities");
     }
 
     #[test]
     fn the_rarest_words_are_those_that_sorting_finds() {
-        let (mut dice, mut words) = (SeededRng::new(3), RarestWords::default());
+        let mut dice = SeededRng::new(3);
         for rarities in [1, 2, 15, 16, 40, 255] {
             for count in (0..140).chain([4_000]) {
-                check(&mut words, count, rarities, &mut dice);
+                check(count, rarities, &mut dice);
             }
         }
     }

@@ -1,7 +1,5 @@
 //! What the words of a text say, looked up while it is read.
 
-use std::cell::Cell;
-
 use stint_types::catalog::TextPriors;
 
 use super::grams::LexemeBuffer;
@@ -13,32 +11,15 @@ pub(super) struct TextWords<'p> {
     /// What the priors know of those that were looked up.
     pub known: KnownGrams<'p>,
     /// Those of them by which requests are told apart.
-    pub rarest: Box<RarestWords>,
+    pub rarest: RarestWords,
     buffer: LexemeBuffer,
-}
-
-/// The memory of a text that was read, for the next one.
-#[derive(Default)]
-struct SpareMemory {
-    met: Vec<u64>,
-    rarest: Box<RarestWords>,
-}
-
-thread_local! {
-    /// To ask the allocator for so much takes longer than to read most texts.
-    static SPARE: Cell<Option<SpareMemory>> = const { Cell::new(None) };
 }
 
 impl<'p> TextWords<'p> {
     /// None so far; nothing where the priors cannot tell anything.
     pub(super) fn of(priors: &'p TextPriors) -> Option<TextWords<'p>> {
-        if priors.general().surface.is_empty() {
-            return None;
-        }
-        let SpareMemory { met, mut rarest } = SPARE.take().unwrap_or_default();
-        let known = KnownGrams::with_memory(priors, met)?;
-        rarest.clear();
-        Some(TextWords { known, rarest, buffer: LexemeBuffer::default() })
+        let known = KnownGrams::of(priors).filter(|_| !priors.general().surface.is_empty())?;
+        Some(TextWords { known, rarest: RarestWords::default(), buffer: LexemeBuffer::default() })
     }
 
     /// Adds a lexeme.
@@ -65,10 +46,5 @@ impl<'p> TextWords<'p> {
     /// How many lexemes there are.
     pub(super) fn lexemes(&self) -> usize {
         self.buffer.count()
-    }
-
-    /// Leaves its memory to the next text that this thread reads.
-    pub(super) fn leave_memory(self) {
-        SPARE.set(Some(SpareMemory { met: self.known.into_memory(), rarest: self.rarest }));
     }
 }
