@@ -200,7 +200,7 @@ fn bytes(section: &Section<'_>, key: &'static str, default: usize) -> usize {
     section.within(key, ByteSize(1 << 10)..=ByteSize(1 << 30)).map_or(default, |bytes| bytes.0)
 }
 
-/// Those of whom a bare name is taken. Any other word is a level that was misspelt, and would silence all.
+/// Modules whose bare name is a filter. Any other word is a misspelt level, which would silence all.
 const LOGGING: [&str; 14] = [
     "axum",
     "h2",

@@ -56,7 +56,7 @@ impl Database {
         })
     }
 
-    /// The same for whoever is not to bring its tables up to date, since an older server would not know them any more: all but the server.
+    /// The same for all but the server: they do not bring its tables up to date, since an older server would not know them any more.
     /// One that is not there yet is made.
     ///
     /// # Errors

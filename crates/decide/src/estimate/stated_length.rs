@@ -28,14 +28,15 @@ pub(super) fn stated_length(message: &str) -> Option<f64> {
     Some(found.clamp(TOKENS.0, TOKENS.1).ln())
 }
 
-/// The last one of a part of the message.
+/// The last one of a part of the message. A unit stands behind a blank, a hyphen or the number itself, so few places are looked at.
 fn in_part(part: &str) -> Option<f64> {
-    let units =
-        UNITS.iter().flat_map(|(unit, tokens)| part.match_indices(unit).map(move |(at, _)| (at, tokens)));
-    units
-        .filter_map(|(at, tokens)| Some((at, count_before(&part[..at])? * tokens)))
-        .max_by_key(|(at, _)| *at)
-        .map(|(_, found)| found)
+    let bytes = part.as_bytes();
+    let may_begin =
+        |at: usize| matches!(bytes[at - 1], b' ' | b'-' | 0xa0 | b'0'..=b'9') && part.is_char_boundary(at);
+    (1..bytes.len()).rev().filter(|at| may_begin(*at)).find_map(|at| {
+        let (_, tokens) = UNITS.iter().find(|(unit, _)| part[at..].starts_with(unit))?;
+        Some(count_before(&part[..at])? * tokens)
+    })
 }
 
 /// The number that stands right before a unit, behind a blank or a hyphen.
