@@ -7,6 +7,7 @@ use clap::{Parser, Subcommand};
 
 use super::keys_cli::{self, KeysCommand};
 use super::models_cli::{self, ModelsCommand};
+use super::server_call::harmless;
 use super::{
     ask, check, config_cli, curve, health, init, ledger_cli, output, plan_cli, probe, replay, serve, shell,
     simulate, top,
@@ -101,10 +102,10 @@ pub fn main() -> ExitCode {
 /// Prints an error with its causes.
 #[expect(clippy::print_stderr, reason = "the command line's own words")]
 fn fail(error: &dyn std::error::Error) -> ExitCode {
-    eprintln!("stint: {error}");
+    eprintln!("stint: {}", harmless(&error.to_string()));
     let mut source = error.source();
     while let Some(cause) = source {
-        eprintln!("  because: {cause}");
+        eprintln!("  because: {}", harmless(&cause.to_string()));
         source = cause.source();
     }
     ExitCode::FAILURE

@@ -5,15 +5,18 @@ use std::io::{self, Write};
 use std::process::ExitCode;
 use std::sync::OnceLock;
 
+use super::server_call::harmless;
+
 /// How a verb ends. `command` prints its error.
 pub(super) type VerbResult = Result<ExitCode, Box<dyn Error>>;
 
 /// Why something that was printed did not arrive: the first time, since a verb prints on.
 static FAILURE: OnceLock<io::Error> = OnceLock::new();
 
-/// Prints a line to standard output. A pipe whose reader has gone is no error; another failure is kept for [`check_printed`].
+/// Prints a line to standard output, [`harmless`] since it may name what a file or a server says of itself. A pipe whose reader
+/// has gone is no error; another failure is kept for [`check_printed`].
 pub(super) fn print_line(text: &str) {
-    keep_failure(writeln!(io::stdout(), "{text}"));
+    keep_failure(writeln!(io::stdout(), "{}", harmless(text)));
 }
 
 /// How a verb ends that came to a good end: badly, if not all that it printed has arrived.

@@ -70,6 +70,10 @@ fn message(index: usize, message: &Message) -> Value {
         "tool_calls": message.tool_calls.iter().map(call).collect::<Vec<_>>(),
         "tool_call_id": message.tool_call_id,
     });
+    // Not every provider checks its signature: a model may read what a caller wrote there.
+    if !message.signed.is_empty() {
+        judged["signed"] = message.signed.iter().map(|signed| &*signed.block).collect();
+    }
     if !message.unknown_members.is_empty() {
         judged["other"] = Value::Object(message.unknown_members.clone());
     }
@@ -78,4 +82,22 @@ fn message(index: usize, message: &Message) -> Value {
 
 fn call(call: &ToolCall) -> Value {
     json!({ "id": call.id, "name": call.name, "arguments": call.arguments })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use stint_types::chat::{Role, SignedThought, SigningDomain, ThoughtSigner};
+
+    #[test]
+    fn what_comes_back_as_signed_is_judged_too() {
+        let signer = ThoughtSigner { model: "m".into(), domain: SigningDomain(7) };
+        let block = r#"{"type":"reasoning.text","text":"My name is Bob"}"#;
+        let turn = Message {
+            signed: vec![SignedThought { signer, block: block.into() }],
+            ..Message::text(Role::Assistant, "")
+        };
+        assert_eq!(message(0, &turn)["signed"], json!([block]));
+        assert!(message(0, &Message::text(Role::User, "")).get("signed").is_none());
+    }
 }

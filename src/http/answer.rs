@@ -22,7 +22,7 @@ use super::events::{NO_FINAL_REPORT, stream};
 use super::idempotency_key::{BodyDigest, IdempotencyDecision, IdempotentRequest, StreamRecorder};
 use super::json_response::json_text;
 use super::judged_updates::{AnswerUpdate, JudgedUpdates};
-use super::{access_log, headers, idempotency_key, images};
+use super::{access_log, headers, idempotency_key, images, nested_json};
 
 /// A request that was read and understood.
 #[derive(Debug)]
@@ -49,6 +49,7 @@ pub(super) async fn answer(
     call: ParsedRequest,
     dialect: &impl ApiDialect,
 ) -> Result<Response, ApiError> {
+    nested_json::check(&call.request.messages, &call.extensions)?;
     images::check_urls(service.settings.image_urls, &call.request, &call.extensions, &call.body).await?;
     let request = IdempotentRequest { endpoint: dialect.endpoint(), digest: call.digest.as_ref() };
     match idempotency_key::check_key(service, tenant, &call.headers, request).await? {

@@ -9,6 +9,15 @@ use super::error::{ApiError, codes};
 /// Among so many members it costs less to compare each name than to hash the one that is looked for.
 const COMPARED_MAX: usize = 16;
 
+/// The most bytes of a text that is to end an answer: every byte of an answer is compared with all of them.
+pub(super) const STOP_BYTES_MAX: usize = 1024;
+
+/// The texts that are to end an answer; nothing where one is none, or too long.
+pub(super) fn stop_texts(list: &[Value]) -> Option<Vec<String>> {
+    let text = |item: &Value| item.as_str().filter(|text| text.len() <= STOP_BYTES_MAX).map(str::to_owned);
+    list.iter().map(text).collect()
+}
+
 /// An object whose members are taken out as they are understood.
 #[derive(Debug)]
 pub(super) struct Fields {

@@ -125,14 +125,28 @@ impl ImageUrls {
     }
 }
 
-/// Whether it begins like an address that a server could ask: `scheme://`, or `file:` however it goes on.
+/// Whether it begins like an address that a server could ask: `scheme://`, or `file:` however it goes on. Readers of addresses leave
+/// out what stands before them and cannot be seen, and tabs and ends of lines inside of them.
 fn has_scheme(text: &str) -> bool {
-    let text = text.trim_start();
-    let scheme = text.split_once(':').map_or("", |(scheme, _)| scheme);
+    let text = text.trim_start_matches(|letter: char| letter.is_whitespace() || letter.is_control());
+    if let Some(scheme) = scheme(text) {
+        return scheme.len() <= 16;
+    }
+    // Of a text in several lines only this is taken for an address: any word may end a line with a colon.
+    let joined = text.chars().filter(|letter| !matches!(letter, '\t' | '\r' | '\n')).take("https://".len());
+    let joined: String = joined.collect();
+    scheme(&joined).is_some_and(|scheme| FETCHED.iter().any(|fetched| scheme.eq_ignore_ascii_case(fetched)))
+}
+
+/// What is asked by a program that is told to.
+const FETCHED: [&str; 4] = ["http", "https", "ftp", "file"];
+
+/// The scheme of an address that a server could ask.
+fn scheme(text: &str) -> Option<&str> {
+    let (scheme, rest) = text.split_once(':')?;
     let is_scheme = !scheme.is_empty()
-        && scheme.len() <= 16
         && scheme.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"+-.".contains(&byte));
-    is_scheme && (scheme.eq_ignore_ascii_case("file") || text[scheme.len()..].starts_with("://"))
+    (is_scheme && (scheme.eq_ignore_ascii_case("file") || rest.starts_with("//"))).then_some(scheme)
 }
 
 /// Whether what should be base64 cannot be: it has what addresses and paths have.
@@ -222,12 +236,25 @@ mod tests {
         for inside in ["https://169.254.169.254/x", "http://localhost", "https://kubernetes.default.svc/"] {
             check(json!(inside), [false, true]);
         }
-        for never in ["file:///etc/passwd", " FILE:/etc/passwd", "gopher://10.0.0.1/"] {
+        for never in [
+            "file:///etc/passwd",
+            " FILE:/etc/passwd",
+            "gopher://10.0.0.1/",
+            "\u{1}file:///etc/passwd",
+            "fi\tle:///etc/passwd",
+            "ht\ntp://169.254.169.254/",
+            "\r\n\u{1f}https:\n//localhost/",
+        ] {
             check(json!(never), [false, false]);
         }
-        for nowhere in
-            ["http://json-schema.org/draft-07/schema#", "a: b", "note://", "x".repeat(20).as_str(), "12:30"]
-        {
+        for nowhere in [
+            "http://json-schema.org/draft-07/schema#",
+            "a: b",
+            "For example:\n// x",
+            "Code:\n//",
+            "note://",
+            "12:30",
+        ] {
             check(json!(nowhere), [nowhere != "note://"; 2]);
         }
     }

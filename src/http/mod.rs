@@ -50,6 +50,7 @@ mod judged_updates;
 mod late_requests;
 mod linger;
 mod metadata;
+mod nested_json;
 mod open_access;
 mod openai;
 mod openapi;

@@ -14,12 +14,12 @@ use stint_types::catalog::{Contender, Demand, Offer};
 
 use super::api_state::ApiState;
 use super::error::ApiError;
-use super::images;
 use super::json_response::json_response;
 use super::openai::read;
 use super::plan_details;
 use super::received_request::{ReceivedRequest, RequestTerms};
 use super::rounding::rounded;
+use super::{images, nested_json};
 
 /// What a quote does not do, stated with each.
 const NOTE: &str =
@@ -34,6 +34,7 @@ pub(super) async fn plan(
     let ReceivedRequest { tenant, headers, body, members, extensions, .. } =
         ReceivedRequest::receive(&service, request, RequestTerms::FREE).await?;
     let (request, _) = read(members, &headers, &service.settings.efforts)?;
+    nested_json::check(&request.messages, &extensions)?;
     images::check_urls(service.settings.image_urls, &request, &extensions, &body).await?;
     let quoted = service.gateway.quote(&tenant, request, details).await;
     let answer = match quoted {

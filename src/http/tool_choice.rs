@@ -1,5 +1,7 @@
 //! Whether the choice of tools that a request states fits the tools that it declares.
 
+use std::collections::HashSet;
+
 use serde_json::Value;
 
 use super::error::ApiError;
@@ -43,12 +45,13 @@ fn check_list(list: &Value, tools: &[Tool]) -> Result<(), ApiError> {
         let must = "must name at least one of the request's own tools";
         return Err(ApiError::invalid(Some(&format!("{PATH}.tools")), must));
     }
+    let declared: HashSet<&str> = tools.iter().map(|tool| tool.name.as_str()).collect();
     for (at, tool) in listed.iter().enumerate() {
         let path = format!("{PATH}.tools[{at}].function.name");
         let Some(name) = tool["function"]["name"].as_str() else {
             return Err(ApiError::missing(&path, "the name of a tool"));
         };
-        if !tools.iter().any(|tool| tool.name == name) {
+        if !declared.contains(name) {
             let why = format!("is {name:?}, which tools does not declare; declare it, or leave it out");
             return Err(ApiError::invalid(Some(&path), why));
         }

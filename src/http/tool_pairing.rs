@@ -1,6 +1,8 @@
 //! Checks that tool calls and their results are paired: each call has its result right after the turn that made it, and
 //! each result has its call. Providers refuse anything else, each in its own words. Here it is refused before one is called.
 
+use std::collections::{HashMap, VecDeque};
+
 use stint_types::chat::{Message, Role, ToolCall};
 
 /// What an API counts as one turn of the model.
@@ -23,27 +25,59 @@ pub(super) enum UnpairedTool<'m> {
 
 /// Finds the first unpaired call or result.
 pub(super) fn check(messages: &[Message], turns: TurnGrouping) -> Result<(), UnpairedTool<'_>> {
-    let (mut open, mut turn, mut before) = (Vec::new(), 0, Role::System);
+    let (mut open, mut turn, mut before) = (OpenCalls::default(), 0, Role::System);
     for (at, message) in messages.iter().enumerate() {
         if message.role == Role::Tool {
             let id = message.tool_call_id.as_deref().unwrap_or_default();
-            let is_of = |call: &&ToolCall| call.id == id;
-            open.remove(open.iter().position(is_of).ok_or(UnpairedTool::Result(at, id))?);
+            open.answer(id).ok_or(UnpairedTool::Result(at, id))?;
         } else {
             let is_turn = message.role == Role::Assistant && before == Role::Assistant;
             if !(is_turn && turns == TurnGrouping::Consecutive) {
-                all_answered(&open, turn)?;
+                open.end(turn)?;
             }
             turn = at;
-            open.extend(&message.tool_calls);
+            message.tool_calls.iter().for_each(|call| open.add(call));
         }
         before = message.role;
     }
-    all_answered(&open, turn)
+    open.end(turn)
 }
 
-fn all_answered<'m>(open: &[&'m ToolCall], turn: usize) -> Result<(), UnpairedTool<'m>> {
-    open.first().map_or(Ok(()), |call| Err(UnpairedTool::Call(turn, call)))
+/// The calls of a turn. A result is found by its id: a turn may have thousands of both.
+#[derive(Debug, Default)]
+struct OpenCalls<'m> {
+    /// In their order; nothing where the result came.
+    calls: Vec<Option<&'m ToolCall>>,
+    places: HashMap<&'m str, VecDeque<usize>>,
+    left: usize,
+}
+
+impl<'m> OpenCalls<'m> {
+    fn add(&mut self, call: &'m ToolCall) {
+        self.places.entry(call.id.as_str()).or_default().push_back(self.calls.len());
+        self.calls.push(Some(call));
+        self.left += 1;
+    }
+
+    /// The result of the first call of that id is there; nothing where there is no such call.
+    fn answer(&mut self, id: &str) -> Option<()> {
+        let place = self.places.get_mut(id)?.pop_front()?;
+        self.calls[place] = None;
+        self.left -= 1;
+        Some(())
+    }
+
+    /// The turn is over.
+    fn end(&mut self, turn: usize) -> Result<(), UnpairedTool<'m>> {
+        if self.left > 0
+            && let Some(&call) = self.calls.iter().flatten().next()
+        {
+            return Err(UnpairedTool::Call(turn, call));
+        }
+        self.calls.clear();
+        self.places.clear();
+        Ok(())
+    }
 }
 
 #[cfg(test)]

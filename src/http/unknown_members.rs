@@ -39,6 +39,7 @@ const LEFT_OUT: &[&str] = &[
     "use_mmap",
     "use_mlock",
     "request_id",
+    "rid",
     "route",
     "timings_per_token",
     "return_progress",
@@ -66,6 +67,11 @@ const REFUSED: &[(&str, &str)] = &[
     ("extra_query", "is how SDKs take a query: there is none here"),
     ("options", "is how Ollama's own API has it: send what is in it beside model and messages"),
     ("use_beam_search", "is not offered: several answers would be billed for one"),
+    ("n_cmpl", "is not offered: several answers would be billed for one; n is how many are wanted"),
+    (
+        "num_return_sequences",
+        "is not offered: several answers would be billed for one; n is how many are wanted",
+    ),
     ("ignore_eos", "is not offered: an answer ends when the model ends it"),
     ("priority", "is the operator's to say; a request that can wait sends the header Priority: u=4"),
     ("plugins", "is not offered: nothing searches or reads files here; give the model a tool of yours"),
@@ -93,6 +99,8 @@ const REFUSED: &[(&str, &str)] = &[
         "is for /v1/chat/completions; /v1/messages goes on with a last message of the assistant's by itself",
     ),
     ("kv_transfer_params", "is not offered: the operator says where a cache is"),
+    ("mm_processor_kwargs", "is not offered: the operator says how closely images are looked at"),
+    ("media_io_kwargs", "is not offered: the operator says how closely images are looked at"),
     ("image", MEDIA),
     ("images", MEDIA),
     ("image_url", MEDIA),
@@ -153,17 +161,43 @@ const FORBIDDEN: &[&str] = &[
     "logits_processors",
     "logit_processors",
     "custom_logit_processor",
+    "bootstrap_host",
+    "bootstrap_port",
+    "bootstrap_room",
+    "session_params",
     "add_generation_prompt",
     "messages",
     "prompt",
+    "prompt_embeds",
+    "prompt_token_ids",
     "input",
     "input_ids",
+    "input_embeds",
     "instructions",
     "system",
     "contents",
     "suffix",
     "prefix",
     "partial",
+];
+
+/// What fills a chat template.
+const TEMPLATE: &str = "chat_template_kwargs";
+/// What its renderer takes for options of its own: another template, and what is made of the text.
+const TEMPLATE_OPTIONS: &[&str] = &[
+    "chat_template",
+    "conversation",
+    "messages",
+    "tokenize",
+    "tokenizer_kwargs",
+    "add_generation_prompt",
+    "continue_final_message",
+    "padding",
+    "truncation",
+    "max_length",
+    "return_tensors",
+    "return_dict",
+    "return_assistant_tokens_mask",
 ];
 
 /// The members that speak of budgets: a slip in one of them would spend what was meant to be saved.
@@ -210,6 +244,19 @@ fn reject_known(fields: &mut Fields) -> Result<(), ApiError> {
         }
     }
     Ok(())
+}
+
+/// Refuses what stands among the arguments of a template and is none: servers hand all of them to what renders it.
+fn reject_template_options(fields: &Fields) -> Result<(), ApiError> {
+    let arguments = fields.peek(TEMPLATE).and_then(Value::as_object);
+    match arguments.and_then(|given| TEMPLATE_OPTIONS.iter().find(|name| given.contains_key(**name))) {
+        None => Ok(()),
+        Some(name) => {
+            let why = "is no argument of a template, and not known here; leave it out";
+            Err(ApiError::invalid(Some(&format!("{TEMPLATE}.{name}")), why)
+                .with_code(codes::UNKNOWN_PARAMETER))
+        }
+    }
 }
 
 /// Refuses what is for chat completions, where another API has it.
@@ -272,8 +319,11 @@ pub(super) fn take_unknown(fields: &mut Fields) -> Result<Map<String, Value>, Ap
         return Ok(Map::new());
     }
     reject_known(fields)?;
+    reject_template_options(fields)?;
     let mut rest = fields.take_rest();
     rest.retain(|_, value| !value.is_null());
+    // Before each name is compared with all that may have been meant.
+    check_count(&rest)?;
     let names = rest.iter().map(|(name, _)| name).filter(|name| !MemberPhase::is_known(name));
     if let Some((name, meant)) = names.filter_map(|name| Some((name, likely_meant(name)?))).next() {
         let what = if meant == name {
@@ -301,12 +351,17 @@ fn likely_meant(name: &str) -> Option<&'static str> {
         .or_else(|| nearest_within(name, BUDGETS, slips))
 }
 
-/// `path` says how an error names a member.
-fn bounded(members: &Map<String, Value>, path: impl Fn(&str) -> String) -> Result<(), ApiError> {
+fn check_count(members: &Map<String, Value>) -> Result<(), ApiError> {
     if members.len() > COUNT_MAX {
         let what = format!("{} members are not known here; {COUNT_MAX} can be carried", members.len());
         return Err(ApiError::invalid(None, what).with_code(codes::UNKNOWN_PARAMETER));
     }
+    Ok(())
+}
+
+/// `path` says how an error names a member.
+fn bounded(members: &Map<String, Value>, path: impl Fn(&str) -> String) -> Result<(), ApiError> {
+    check_count(members)?;
     if let Some((name, _)) = members.iter().find(|(_, value)| is_deeper(value, DEPTH_MAX)) {
         let what = format!("is nested deeper than {DEPTH_MAX} levels, more than can be passed on");
         return Err(ApiError::invalid(Some(&path(name)), what));
@@ -365,6 +420,11 @@ mod tests {
             ("transforms", json!(["middle-out"])),
             ("api_base", json!("http://x")),
             ("chat_template", json!("{{ 7*7 }}")),
+            ("bootstrap_host", json!("169.254.169.254")),
+            ("session_params", json!({ "id": "another's" })),
+            ("prompt_embeds", json!("AAAA")),
+            ("n_cmpl", json!(8)),
+            ("mm_processor_kwargs", json!({ "max_pixels": 1_000_000_000 })),
             ("n", json!(2)),
             ("best_of", json!(5)),
             ("web_search_options", json!({})),
@@ -380,6 +440,18 @@ mod tests {
             let refused = read(&json!({ name: value })).unwrap_err();
             assert!(refused.starts_with(&format!("{name} is ")), "{refused}");
         }
+    }
+
+    /// IN-08: another template would be run, or other messages be read than those that were counted and judged.
+    #[test]
+    fn options_of_a_templates_renderer_are_no_arguments_of_it() {
+        for name in ["chat_template", "tokenize", "messages", "continue_final_message"] {
+            let refused =
+                read(&json!({ "chat_template_kwargs": { "language": "de", name: true } })).unwrap_err();
+            assert!(refused.starts_with(&format!("chat_template_kwargs.{name} is no argument")), "{refused}");
+        }
+        let given = json!({ "chat_template_kwargs": { "language": "de", "builtin_tools": [] } });
+        assert_eq!(read(&given), Ok(vec!["chat_template_kwargs".to_owned()]));
     }
 
     #[test]

@@ -4,6 +4,7 @@
 //! `forwarding`.
 
 mod bodies;
+mod costly;
 mod errors;
 mod heads;
 mod names;

@@ -175,3 +175,16 @@ fn a_file_is_told_with_what_it_holds_and_takes_or_why_it_cannot_be_served() {
     );
     assert!(text(&output).contains("Q4_K"), "{}", text(&output));
 }
+
+#[test]
+fn what_a_file_says_of_itself_does_not_steer_the_terminal() {
+    let mut bytes = random_model();
+    let key = b"general.architecture";
+    let name = bytes.windows(key.len()).position(|window| window == key).unwrap() + key.len() + 4 + 8;
+    bytes[name..name + 5].copy_from_slice(b"\x1b[2Jx");
+    let folder = TempDir::new().unwrap();
+    let file = folder.path().join("y.gguf");
+    std::fs::write(&file, bytes).unwrap();
+    let printed = text(&stint(&["inspect", file.to_str().unwrap()]));
+    assert!(printed.contains("[2Jx") && !printed.contains('\u{1b}'), "{printed:?}");
+}

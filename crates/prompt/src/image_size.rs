@@ -51,6 +51,8 @@ fn jpeg(bytes: &EncodedBytes<'_>) -> Option<ImageSize> {
             return None;
         }
         match bytes.byte(at + 1)? {
+            // Decoders skip it as rubbish, and find the next part behind its two bytes.
+            0x00 => return None,
             // What fills up, and what has no length.
             0xff => at += 1,
             0x01 | 0xd0..=0xd8 => at += 2,
@@ -176,6 +178,9 @@ mod tests {
         check(&[b"\x89PNG\r\n\x1a\n\0\0\0\x0dIHDR\0\0\x04"], None);
         check(&[b"\x89PNG\r\n\x1a\n\0\0\0\x0dIHDR\0\0\0\0\0\0\0\x01"], None);
         check(&[b"\xff\xd8\xff\xda"], None);
+        // Decoders skip two bytes of it, and find what is hidden in its stated length.
+        let decoy: &[u8] = &[0xff, 0xc0, 0, 8, 8, 0, 1, 0, 1, 1, 0xff, 0xda];
+        check(&[b"\xff\xd8\xff\x00\0\x04ab", decoy], None);
         check(&[b"II*\0"], None);
         assert_eq!(of_data_url("data:,x"), None);
         assert_eq!(of_data_url("https://example.com/a.png"), None);

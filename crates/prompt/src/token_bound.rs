@@ -35,7 +35,16 @@ pub fn prompt_tokens(request: &Request, images: &ImageTokens) -> Tokens {
         return Tokens(CONVERSATION + ids.len() as u64);
     }
     let messages: u64 = request.messages.iter().map(|one| message(one, images)).sum();
-    Tokens(CONVERSATION + messages + tools_and_format(request))
+    Tokens(CONVERSATION + messages + tools_and_format(request) + rendered_members(request))
+}
+
+/// The members that are passed on and may be rendered into the prompt. Grammars and the like stand in no prompt; of what nobody knows
+/// that is not known either.
+fn rendered_members(request: &Request) -> u64 {
+    let is_rendered =
+        |name: &str| MemberPhase::of(name) == MemberPhase::Prompt || !MemberPhase::is_known(name);
+    let passed = request.unknown_members.iter().filter(|(name, _)| is_rendered(name));
+    passed.map(|(name, value)| MESSAGE + bytes(name) + json(value)).sum()
 }
 
 fn tools_and_format(request: &Request) -> u64 {
@@ -140,12 +149,7 @@ fn frame_tokens(request: &Request, images: &ImageTokens) -> u64 {
     let system = request.messages.iter().filter(|message| message.role == Role::System);
     let system = system.map(|one| message(one, images));
     let extra: u64 = request.extra.iter().map(|(name, value)| MESSAGE + bytes(name) + json(value)).sum();
-    // Grammars and the like stand in no prompt; of what nobody knows that is not known either.
-    let is_rendered =
-        |name: &str| MemberPhase::of(name) == MemberPhase::Prompt || !MemberPhase::is_known(name);
-    let passed = request.unknown_members.iter().filter(|(name, _)| is_rendered(name));
-    let passed: u64 = passed.map(|(name, value)| MESSAGE + bytes(name) + json(value)).sum();
-    system.sum::<u64>() + tools_and_format(request) + extra + passed
+    system.sum::<u64>() + tools_and_format(request) + extra + rendered_members(request)
 }
 
 /// An upper bound for each text: what a model puts around one is little, unless a member says what.
@@ -228,6 +232,20 @@ mod tests {
     fn text_costs_at_most_a_token_a_byte() {
         check(vec![ContentPart::Text("x".repeat(1000))], 1000, 1200);
         check(vec![ContentPart::Text("ü".repeat(1000))], 2000, 2200);
+    }
+
+    /// A template shows the model what a caller says to it.
+    #[test]
+    fn members_that_a_template_may_render_count_and_grammars_do_not() {
+        let asked = |name: &str| {
+            let mut request = Request::new("m", vec![Message::text(Role::User, "?")]);
+            request.unknown_members.insert(name.to_owned(), Value::from("x".repeat(10_000)));
+            prompt_tokens(&request, &ImageTokens::default()).0
+        };
+        for rendered in ["documents", "chat_template_kwargs", "surprise"] {
+            assert!((10_000..11_000).contains(&asked(rendered)), "{rendered}: {}", asked(rendered));
+        }
+        assert!(asked("grammar") < 1_000);
     }
 
     #[test]

@@ -26,6 +26,27 @@ pub enum StrictJsonError {
     Invalid(#[from] serde_json::Error),
 }
 
+/// How many values a text has at most that is JSON, without reading them: a text inside of a text is counted before anything is
+/// made of it.
+pub fn values_at_most(text: &str) -> usize {
+    let (mut values, mut is_in_string, mut is_escaped) = (1, false, false);
+    for byte in text.bytes() {
+        if is_in_string {
+            is_in_string = is_escaped || byte != b'"';
+            is_escaped = !is_escaped && byte == b'\\';
+        } else {
+            is_in_string = byte == b'"';
+            values += usize::from(matches!(byte, b',' | b'[' | b'{'));
+        }
+    }
+    values
+}
+
+/// What so many values may take that are read in another way than here.
+pub fn values_room(values: usize) -> usize {
+    values.saturating_mul(ITEM_BYTES + MEMBER_BYTES)
+}
+
 /// Reads a JSON text of so many values at most.
 ///
 /// # Errors
@@ -180,7 +201,40 @@ impl<'de> Visitor<'de> for StrictVisitor<'_> {
 
 #[cfg(test)]
 mod tests {
+    use proptest::prelude::*;
+
     use super::*;
+
+    fn count(value: &Value) -> usize {
+        1 + match value {
+            Value::Array(items) => items.iter().map(count).sum(),
+            Value::Object(members) => members.values().map(count).sum(),
+            _ => 0,
+        }
+    }
+
+    #[test]
+    fn values_are_counted_without_reading_them() {
+        let check = |text: &str, expected| assert_eq!(values_at_most(text), expected, "{text}");
+        check("7", 1);
+        check("[1, 2, [3]]", 5);
+        check(r#"{"a": "b, [c]", "d\"e,": "f\\", "g": {"h": 1}}"#, 5);
+        check(r#""\\",1"#, 2);
+        check(&format!("[{}1]", "1,".repeat(999)), 1_001);
+    }
+
+    proptest! {
+        /// Also where the text ends early or goes wrong: what was read until then was counted.
+        #[test]
+        fn no_text_has_more_values_than_are_counted(text in r#"[\[\]{},:"\\a1 ]{0,40}"#, cut in 0..40_usize) {
+            let list = format!("[{text}]");
+            for text in [text.as_str(), &list, &list[..cut.min(list.len())]] {
+                if let Ok(value) = serde_json::from_str::<Value>(text) {
+                    prop_assert!(count(&value) <= values_at_most(text), "{}", text);
+                }
+            }
+        }
+    }
 
     #[test]
     fn room_is_taken_while_a_text_is_read_and_where_there_is_none_it_is_not_read_on() {

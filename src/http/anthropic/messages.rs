@@ -15,9 +15,9 @@ use crate::http::api_state::ApiState;
 use crate::http::collected_choice::CollectedChoice;
 use crate::http::dialect::{ApiDialect, StreamWriter};
 use crate::http::error::ApiError;
-use crate::http::images;
 use crate::http::json_response::json_response;
 use crate::http::received_request::{ReceivedRequest, RequestTerms};
+use crate::http::{images, nested_json};
 use stint_types::units::{RequestId, Timestamp};
 
 use super::render::message;
@@ -53,6 +53,7 @@ pub(in crate::http) async fn count_tokens(
     let ReceivedRequest { tenant, body, members, extensions, .. } =
         ReceivedRequest::receive(&service, request, RequestTerms::FREE).await?;
     let request = read_count(members, &service.settings.efforts)?;
+    nested_json::check(&request.messages, &extensions)?;
     images::check_urls(service.settings.image_urls, &request, &extensions, &body).await?;
     access_log::note(|record| record.set_requested_model(&request.model));
     let PromptCount { tokens, is_estimated } = service.gateway.count(&tenant, request).await?;

@@ -7,7 +7,7 @@ use serde_json::{Map, Value, json};
 use crate::http::budget::{self, BudgetParser};
 use crate::http::cache_control;
 use crate::http::error::{ApiError, codes};
-use crate::http::fields::Fields;
+use crate::http::fields::{self, Fields, STOP_BYTES_MAX};
 use crate::http::{hosted_tools, tool_choice};
 use stint_types::chat::{EffortChanges, Request, Role, SamplingOptions, SchemaRules, Tool};
 use stint_types::units::EpisodeId;
@@ -65,12 +65,15 @@ fn sampling(fields: &mut Fields) -> Result<SamplingOptions, ApiError> {
 }
 
 fn stop(fields: &mut Fields) -> Result<Vec<String>, ApiError> {
-    let wrong = || ApiError::invalid(Some("stop_sequences"), "must be a list of up to 16 strings");
+    let wrong = || {
+        let must = format!("must be a list of up to 16 strings, each of {STOP_BYTES_MAX} bytes at most");
+        ApiError::invalid(Some("stop_sequences"), must)
+    };
     let list = fields.list("stop_sequences")?.unwrap_or_default();
     if list.len() > 16 {
         return Err(wrong());
     }
-    list.into_iter().map(|item| item.as_str().map(str::to_owned).ok_or_else(wrong)).collect()
+    fields::stop_texts(&list).ok_or_else(wrong)
 }
 
 /// What newer SDKs know and is not offered, each with what to do instead.

@@ -3,7 +3,7 @@
 use serde_json::{Map, Value, json};
 
 use crate::http::error::ApiError;
-use crate::http::fields::Fields;
+use crate::http::fields::{self, Fields, STOP_BYTES_MAX};
 use crate::http::tool_pairing::{self, TurnGrouping, UnpairedTool};
 use crate::http::{cache_control, hosted_tools, metadata, signed, unknown_members};
 use stint_prompt::image_type;
@@ -129,16 +129,18 @@ fn seed(fields: &mut Fields) -> Result<Option<u64>, ApiError> {
 
 fn stop(fields: &mut Fields) -> Result<Vec<String>, ApiError> {
     let wrong = || {
-        ApiError::invalid(Some("stop"), format!("must be a string or a list of up to {STOPS_MAX} strings"))
+        let must = format!(
+            "must be a string or a list of up to {STOPS_MAX} strings, each of {STOP_BYTES_MAX} bytes at most"
+        );
+        ApiError::invalid(Some("stop"), must)
     };
-    match fields.take("stop") {
-        None => Ok(Vec::new()),
-        Some(Value::String(text)) => Ok(vec![text]),
-        Some(Value::Array(list)) if list.len() <= STOPS_MAX => {
-            list.into_iter().map(|item| item.as_str().map(str::to_owned).ok_or_else(wrong)).collect()
-        }
-        Some(_) => Err(wrong()),
-    }
+    let list = match fields.take("stop") {
+        None => Vec::new(),
+        Some(text @ Value::String(_)) => vec![text],
+        Some(Value::Array(list)) if list.len() <= STOPS_MAX => list,
+        Some(_) => return Err(wrong()),
+    };
+    fields::stop_texts(&list).ok_or_else(wrong)
 }
 
 pub(super) fn passed_members(fields: &mut Fields) -> Result<Map<String, Value>, ApiError> {

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use crate::http::api_state::ApiState;
 use crate::http::body_limiter::{BodyLimiter, SharedBodyPermit};
 use crate::http::error::ApiError;
-use crate::http::image_urls;
+use crate::http::{image_urls, nested_json};
 use stint_sessions::agent::conversations::{ConversationClaim, StoredItem};
 use stint_types::chat::{Message, Role};
 use stint_types::tenant::Tenant;
@@ -79,7 +79,7 @@ async fn assemble(
     let size = before.size();
     let permits = take(size)?;
     let referred = dereference(service, tenant, &mut asked.input, before.stored_items()).await?;
-    let permits = permits.into_iter().chain(take(referred)?).collect();
+    let mut permits: Vec<SharedBodyPermit> = permits.into_iter().chain(take(referred)?).collect();
     let (param, items) = (before.param(), compaction::remaining(before.items()));
     let mut conversation = ConversationBuilder::new(asked.instructions.as_deref());
     for item in &items {
@@ -96,6 +96,7 @@ async fn assemble(
     asked.options.omitted = Arc::new(std::mem::take(&mut asked.tool_set.omitted));
     asked.options.tools = Arc::new(std::mem::take(&mut asked.tool_set.identities));
     asked.request.messages = conversation.into_messages()?;
+    permits.extend(take(nested_json::room_needed(&asked.request.messages)?)?);
     let parts = image_urls::parts(&asked.request.messages);
     service.settings.image_urls.check_items(parts, ("input", &asked.input), param)?;
     service.settings.image_urls.check_members(&asked.request.unknown_members)?;

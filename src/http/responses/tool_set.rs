@@ -52,6 +52,8 @@ pub(super) struct ToolSet {
     tools: Vec<Tool>,
     places: BTreeMap<String, usize>,
     pub(super) identities: ToolIdentities,
+    /// The names that models know tools by, by the names that their namespaces know them by.
+    known_as: BTreeMap<String, BTreeSet<String>>,
     /// Those that are left out.
     pub(super) omitted: OmittedTools,
 }
@@ -121,7 +123,14 @@ impl ToolSet {
     }
 
     fn set(&mut self, kind: ToolIdentity, tool: Tool) {
-        self.identities.insert(tool.name.clone(), kind);
+        let names = self.known_as.entry(kind.name.clone()).or_default();
+        names.insert(tool.name.clone());
+        if let Some(before) = self.identities.insert(tool.name.clone(), kind)
+            && self.identities.get(&tool.name).is_some_and(|now| now.name != before.name)
+            && let Some(names) = self.known_as.get_mut(&before.name)
+        {
+            names.remove(&tool.name);
+        }
         match self.places.get(&tool.name) {
             Some(&at) => self.tools[at] = tool,
             None => {
@@ -150,9 +159,9 @@ impl ToolSet {
         if let Some((known_as, _)) = self.identities.get_key_value(&flat_name(space, name)) {
             return Ok(known_as);
         }
-        let mut named = self.identities.iter().filter(|(_, kind)| space.is_none() && kind.name == name);
+        let mut named = self.known_as.get(name).filter(|_| space.is_none()).into_iter().flatten();
         match (named.next(), named.next()) {
-            (Some((known_as, _)), None) => Ok(known_as),
+            (Some(known_as), None) => Ok(known_as),
             (Some(_), Some(_)) => Err("is the name of tools in several namespaces; say which with namespace"),
             (None, _) => Err("names no tool that is offered; name one of the request's own"),
         }

@@ -248,7 +248,7 @@ fn signed(value: &Value) -> SignedThought {
 
 fn phase(value: &Value) -> TurnPhase {
     let letters_before = usize::try_from(value["letters_before"].as_u64().unwrap()).unwrap();
-    TurnPhase { letters_before, word: value["word"].as_str().map(Into::into) }
+    TurnPhase { letters_before, parts_before: 0, word: value["word"].as_str().map(Into::into) }
 }
 
 fn message(value: &Value) -> Message {

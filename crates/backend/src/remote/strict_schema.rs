@@ -2,6 +2,8 @@
 //! object. One that may be left out is required here if it may be null, too: then the answer fits the caller's schema all the same.
 //! A schema that cannot be put so is not held to.
 
+use std::collections::HashSet;
+
 use serde_json::{Map, Value, json};
 
 use stint_types::chat::{Request, SchemaRules, Tool};
@@ -98,9 +100,9 @@ fn require_all(node: &mut Map<String, Value>) -> Option<()> {
     }
     let empty = Map::new();
     let members = node.get("properties").map_or(Some(&empty), Value::as_object)?;
-    let listed = node.get("required").and_then(Value::as_array);
-    let is_required = |name: &str| listed.is_some_and(|listed| listed.iter().any(|one| one == name));
-    if members.iter().any(|(name, member)| !is_required(name) && !may_be_null(member)) {
+    let listed = node.get("required").and_then(Value::as_array).into_iter().flatten();
+    let required: HashSet<&str> = listed.filter_map(Value::as_str).collect();
+    if members.iter().any(|(name, member)| !required.contains(name.as_str()) && !may_be_null(member)) {
         return None;
     }
     let names: Vec<Value> = members.keys().map(|name| json!(name)).collect();

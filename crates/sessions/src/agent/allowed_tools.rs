@@ -1,5 +1,6 @@
 //! Which tools an answer may call, written into the request's own fields.
 
+use std::collections::HashSet;
 use std::sync::Arc;
 
 use serde_json::{Value, json};
@@ -25,9 +26,9 @@ pub(super) fn is_none(request: &Request) -> bool {
     request.tool_choice.as_ref().is_some_and(|choice| choice == "none")
 }
 
-/// True if the caller lists the tools that may be called, and this one is not among them.
-pub(super) fn is_unlisted(request: &Request, name: &str) -> bool {
-    listed(request).is_some_and(|(_, mut names)| !names.any(|listed| listed == name))
+/// The names of the tools that may be called, where the caller lists them.
+pub(super) fn listed_names(request: &Request) -> Option<HashSet<&str>> {
+    listed(request).map(|(_, names)| names.collect())
 }
 
 /// The mode of the caller's list of tools that may be called, and their names, where it has one.
@@ -69,7 +70,8 @@ pub(super) fn apply(choice: &AllowedTools, request: &mut Request) {
 /// What is said in place of a list of the tools that may be called: whether one must be. The others are withheld, which each
 /// upstream is told in the form that it has.
 fn among_listed(request: &Request, withheld: &[Arc<str>], mode: &str) -> Value {
-    let is_left = |name: &&str| !withheld.iter().any(|withheld| **withheld == **name);
+    let withheld: HashSet<&str> = withheld.iter().map(|name| &**name).collect();
+    let is_left = |name: &&str| !withheld.contains(name);
     let names = request.tools.iter().map(|tool| tool.name.as_str());
     match (names.filter(is_left).collect::<Vec<_>>().as_slice(), mode) {
         ([], _) => json!("none"),

@@ -1,8 +1,12 @@
 //! Detects episodes that go in circles.
 
 use std::collections::HashMap;
+use std::collections::hash_map::RandomState;
+use std::fmt;
+use std::hash::BuildHasher;
 
-use serde_json::Value;
+use serde::Deserialize;
+use serde::de::{Deserializer, Error, IgnoredAny, MapAccess, SeqAccess, Visitor};
 
 use stint_types::chat::{Message, Role, ToolCall};
 
@@ -45,15 +49,22 @@ fn repeated(messages: &[Message]) -> Option<DeadEnd> {
         .filter(|message| message.role == Role::Tool)
         .filter_map(|message| Some((message.tool_call_id.as_deref()?, message)))
         .collect();
-    let said = |call: &ToolCall| results.get(call.id.as_str()).map(|message| message.plain_text());
-    messages[last].tool_calls.iter().find_map(|call| {
-        let (arguments, result) = (canonical(&call.arguments), said(call)?);
-        let is_same = |other: &&ToolCall| {
-            other.name == call.name
-                && said(other).as_ref() == Some(&result)
-                && canonical(&other.arguments) == arguments
-        };
-        let times = messages.iter().flat_map(|message| &message.tool_calls).filter(is_same).count();
+    // Each call is read once: arguments and results may have megabytes.
+    let hashes = RandomState::new();
+    let identity = |call: &ToolCall| {
+        let result = results.get(call.id.as_str())?.plain_text();
+        Some(hashes.hash_one((&call.name, canonical(&call.arguments), result)))
+    };
+    let (mut counts, mut latest) = (HashMap::new(), Vec::new());
+    for (at, message) in messages.iter().enumerate() {
+        for call in &message.tool_calls {
+            let Some(identity) = identity(call) else { continue };
+            *counts.entry(identity).or_insert(0) += 1;
+            latest.extend((at == last).then_some((call, identity)));
+        }
+    }
+    latest.into_iter().find_map(|(call, identity)| {
+        let times = counts.get(&identity).copied().unwrap_or_default();
         (times >= TIMES).then(|| DeadEnd::Repeated { tool: call.name.clone(), times })
     })
 }
@@ -78,11 +89,58 @@ fn is_error(result: &str) -> bool {
     word.eq_ignore_ascii_case("error") || has_error(said)
 }
 
+/// Without a tree of the result: that would take many times the result's own memory.
 fn has_error(said: &str) -> bool {
-    let object = said.starts_with('{').then(|| serde_json::from_str::<Value>(said).ok()).flatten();
-    object.is_some_and(|object| match &object["error"] {
-        Value::Null | Value::Bool(false) => false,
-        Value::String(text) => !text.is_empty(),
-        _ => true,
-    })
+    let object = said.starts_with('{').then(|| serde_json::from_str::<ErrorMember>(said).ok()).flatten();
+    object.is_some_and(|object| object.error.is_some_and(|StatedError(is_stated)| is_stated))
+}
+
+/// What a result has in its member `error`.
+#[derive(Debug, Default, Deserialize)]
+struct ErrorMember {
+    #[serde(default)]
+    error: Option<StatedError>,
+}
+
+/// Whether it says that there was one.
+#[derive(Debug)]
+struct StatedError(bool);
+
+impl<'de> Deserialize<'de> for StatedError {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<StatedError, D::Error> {
+        deserializer.deserialize_any(ErrorVisitor)
+    }
+}
+
+struct ErrorVisitor;
+
+impl<'de> Visitor<'de> for ErrorVisitor {
+    type Value = StatedError;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("any JSON value")
+    }
+    fn visit_bool<E: Error>(self, flag: bool) -> Result<StatedError, E> {
+        Ok(StatedError(flag))
+    }
+    fn visit_i64<E: Error>(self, _: i64) -> Result<StatedError, E> {
+        Ok(StatedError(true))
+    }
+    fn visit_u64<E: Error>(self, _: u64) -> Result<StatedError, E> {
+        Ok(StatedError(true))
+    }
+    fn visit_f64<E: Error>(self, _: f64) -> Result<StatedError, E> {
+        Ok(StatedError(true))
+    }
+    fn visit_str<E: Error>(self, text: &str) -> Result<StatedError, E> {
+        Ok(StatedError(!text.is_empty()))
+    }
+    fn visit_seq<A: SeqAccess<'de>>(self, mut items: A) -> Result<StatedError, A::Error> {
+        while items.next_element::<IgnoredAny>()?.is_some() {}
+        Ok(StatedError(true))
+    }
+    fn visit_map<A: MapAccess<'de>>(self, mut members: A) -> Result<StatedError, A::Error> {
+        while members.next_entry::<IgnoredAny, IgnoredAny>()?.is_some() {}
+        Ok(StatedError(true))
+    }
 }

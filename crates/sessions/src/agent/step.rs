@@ -1,5 +1,6 @@
 //! The plan of one step of an episode: what it may do.
 
+use std::collections::HashSet;
 use std::sync::Arc;
 
 use stint_ledger::EpisodeBalance;
@@ -191,11 +192,8 @@ impl StepPlan {
     /// The tools that this answer may not call though others may be called: those that are used up, and those that the caller
     /// left out of its list.
     fn barred(&self) -> Vec<Arc<str>> {
-        self.known
-            .iter()
-            .filter(|name| self.withheld.contains(name) || self.unlisted.contains(name))
-            .cloned()
-            .collect()
+        let barred: HashSet<&Arc<str>> = self.withheld.iter().chain(&self.unlisted).collect();
+        self.known.iter().filter(|name| barred.contains(name)).cloned().collect()
     }
 
     /// What is added behind the last message of its prompt.

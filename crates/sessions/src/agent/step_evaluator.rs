@@ -1,5 +1,6 @@
 //! Decides what a step may do, from all the limits on it. Pure.
 
+use std::collections::HashSet;
 use std::sync::Arc;
 
 use stint_ledger::EpisodeBalance;
@@ -35,6 +36,8 @@ struct StepEvaluator<'a> {
     balance: EpisodeBalance,
     /// The request's tools, each with what is left of it where something limits it.
     tools: Vec<(Arc<str>, Option<Headroom>)>,
+    /// The names of those that may be called, where the caller lists them.
+    listed: Option<HashSet<&'a str>>,
     all: Option<Headroom>,
     /// True if money alone keeps some tool from being called.
     is_money_short: bool,
@@ -49,9 +52,9 @@ impl<'a> StepEvaluator<'a> {
         let mut tools: Vec<(Arc<str>, Option<Headroom>)> = Vec::new();
         let choices = choices(input.request);
         let is_spent = |room: Option<Headroom>| room.is_some_and(|room| room.is_spent(choices));
-        let mut is_poor = false;
+        let (mut known, mut is_poor) = (HashSet::new(), false);
         for tool in &input.request.tools {
-            if tools.iter().any(|(known, _)| **known == *tool.name) {
+            if !known.insert(tool.name.as_str()) {
                 continue;
             }
             let name: Arc<str> = tool.name.as_str().into();
@@ -61,7 +64,13 @@ impl<'a> StepEvaluator<'a> {
             is_poor |= is_spent(paid) && !is_spent(own) && !is_spent(all);
             tools.push((name, Headroom::least_of([own, paid])));
         }
-        StepEvaluator { input, settings, balance, tools, all, is_money_short: is_poor }
+        let listed = allowed_tools::listed_names(input.request);
+        StepEvaluator { input, settings, balance, tools, listed, all, is_money_short: is_poor }
+    }
+
+    /// True if the caller lists the tools that may be called, and this one is not among them.
+    fn is_unlisted(&self, name: &str) -> bool {
+        self.listed.as_ref().is_some_and(|listed| !listed.contains(name))
     }
 
     fn turns(&self) -> Count {
@@ -139,7 +148,7 @@ impl<'a> StepEvaluator<'a> {
     /// True if this answer may call the tool.
     fn may_call(&self, name: &str, room: &Option<Headroom>) -> bool {
         self.is_available(room)
-            && !allowed_tools::is_unlisted(self.input.request, name)
+            && !self.is_unlisted(name)
             && allowed_tools::forced(self.input.request).is_none_or(|forced| forced == name)
     }
 
@@ -173,8 +182,9 @@ impl<'a> StepEvaluator<'a> {
         let (finality, withheld, unlisted) = (self.finality(), self.withheld(), self.unlisted());
         let is_lifted = self.forces_withheld(&withheld);
         let choice = if self.may_call_tools() && !is_lifted {
-            let rest = unlisted.iter().filter(|name| !withheld.contains(name));
-            AllowedTools::Without(withheld.iter().chain(rest).cloned().collect())
+            let barred = withheld.iter().chain(&unlisted);
+            let mut seen = HashSet::new();
+            AllowedTools::Without(barred.filter(|name| seen.insert(Arc::clone(name))).cloned().collect())
         } else if request.tools.is_empty() {
             AllowedTools::Without(Vec::new())
         } else if finality.is_some() && self.wants_calls() && self.can_ask_again() {
@@ -214,8 +224,7 @@ impl<'a> StepEvaluator<'a> {
 
     /// The tools that the caller leaves out of its list of those that may be called.
     fn unlisted(&self) -> Vec<Arc<str>> {
-        let is_unlisted = |name: &&Arc<str>| allowed_tools::is_unlisted(self.input.request, name);
-        self.tools.iter().map(|(name, _)| name).filter(is_unlisted).cloned().collect()
+        self.tools.iter().map(|(name, _)| name).filter(|name| self.is_unlisted(name)).cloned().collect()
     }
 
     /// What may pass of each choice: the least of what is left and what is set aside for one answer.
@@ -227,7 +236,7 @@ impl<'a> StepEvaluator<'a> {
         for (name, room) in &self.tools {
             let is_priced = self.settings.tools.price(name) > Money::ZERO;
             match room {
-                _ if !self.is_available(room) || allowed_tools::is_unlisted(self.input.request, name) => {
+                _ if !self.is_available(room) || self.is_unlisted(name) => {
                     pass.lower(name, Count::ZERO);
                 }
                 Some(room) => pass.lower(name, self.share(room.free)),

@@ -12,8 +12,9 @@ use super::placed_thought::PlacedThought;
 pub(super) struct AssistantTurn<'m> {
     text: &'m str,
     calls: &'m [ToolCall],
-    /// How many bytes of the text are written.
+    /// How many bytes of the text are written, and how many characters.
     written: usize,
+    letters: usize,
     /// How many of the calls are.
     called: usize,
     blocks: Vec<Value>,
@@ -21,7 +22,7 @@ pub(super) struct AssistantTurn<'m> {
 
 impl<'m> AssistantTurn<'m> {
     pub(super) fn new(text: &'m str, calls: &'m [ToolCall]) -> AssistantTurn<'m> {
-        AssistantTurn { text, calls, written: 0, called: 0, blocks: Vec::new() }
+        AssistantTurn { text, calls, written: 0, letters: 0, called: 0, blocks: Vec::new() }
     }
 
     /// Adds a block that is none of these.
@@ -50,10 +51,13 @@ impl<'m> AssistantTurn<'m> {
 
     /// Adds the text up to so many characters. Blocks of text may not be blank.
     fn speak(&mut self, letters: usize) {
-        let until = self.text.char_indices().nth(letters).map_or(self.text.len(), |(at, _)| at);
-        let until = until.max(self.written);
-        let more = &self.text[self.written..until];
-        self.written = until;
+        // What is written is not counted again: a turn may have thousands of thoughts.
+        let rest = &self.text[self.written..];
+        let end =
+            rest.char_indices().nth(letters.saturating_sub(self.letters)).map_or(rest.len(), |(at, _)| at);
+        let more = &rest[..end];
+        self.written += end;
+        self.letters = self.letters.max(letters);
         if !more.trim().is_empty() {
             self.push(text_block(more));
         }

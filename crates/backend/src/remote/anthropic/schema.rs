@@ -1,7 +1,7 @@
 //! Reduces a JSON schema to what Claude can be held to, as Anthropic's own SDK does: constraints that it does not take are told in
 //! the description instead, and objects are closed. A schema that would mean something else then is not reduced at all.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::{Map, Value, json};
 
@@ -182,7 +182,7 @@ fn object(
     if required.iter().any(|name| !known.contains_key(*name)) {
         return None;
     }
-    size.optional += known.keys().filter(|name| !required.contains(&name.as_str())).count();
+    size.optional += known.len() - required.iter().collect::<BTreeSet<_>>().len();
     reduced.insert("properties".to_owned(), all_members(&members, size)?);
     reduced.insert("additionalProperties".to_owned(), json!(false));
     if !required.is_empty() {
@@ -251,18 +251,30 @@ fn is_recursive(schema: &Value) -> bool {
             edges.entry(name).or_default().extend(targets);
         }
     }
-    // Those that lead nowhere are taken out until none is left, or only circles are.
-    loop {
-        let ends: Vec<&str> = edges
-            .iter()
-            .filter(|(_, to)| !to.iter().any(|to| edges.contains_key(to)))
-            .map(|(name, _)| *name)
-            .collect();
-        if ends.is_empty() {
-            return !edges.is_empty();
-        }
-        ends.iter().for_each(|name| drop(edges.remove(name)));
+    leads_back(&edges)
+}
+
+/// Whether anything leads back to itself. What leads nowhere is taken out until nothing is left, or only circles are.
+fn leads_back(edges: &BTreeMap<&str, Vec<&str>>) -> bool {
+    let mut left: BTreeMap<&str, usize> = BTreeMap::new();
+    let mut sources: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
+    for (name, targets) in edges {
+        let known = targets.iter().filter(|target| edges.contains_key(**target));
+        known.clone().for_each(|target| sources.entry(*target).or_default().push(*name));
+        left.insert(*name, known.count());
     }
+    let mut ends: Vec<&str> = left.iter().filter(|(_, count)| **count == 0).map(|(name, _)| *name).collect();
+    let mut taken_out = 0;
+    while let Some(end) = ends.pop() {
+        taken_out += 1;
+        for source in sources.get(end).into_iter().flatten() {
+            if let Some(count) = left.get_mut(*source) {
+                *count -= 1;
+                ends.extend((*count == 0).then_some(*source));
+            }
+        }
+    }
+    taken_out < edges.len()
 }
 
 fn collect_targets<'s>(schema: &'s Value, targets: &mut Vec<&'s str>) {

@@ -1,5 +1,7 @@
 //! Tools that take plain text: here they are tools of their own kind, where backends know functions with that text as an argument.
 
+use std::collections::HashSet;
+
 use serde_json::{Value, json};
 
 use stint_types::chat::{CUSTOM_INPUT, Request, Tool, ToolCall};
@@ -12,23 +14,44 @@ pub(super) fn declaration(tool: &Tool) -> Option<Value> {
     Some(custom)
 }
 
-/// The kind of the tool that has this name.
-pub(super) fn kind(request: &Request, name: &str) -> &'static str {
-    let is_custom = request.tools.iter().any(|tool| tool.name == name && tool.custom.is_some());
-    if is_custom { "custom" } else { "function" }
+/// The names of the custom tools.
+pub(super) fn names(request: &Request) -> HashSet<&str> {
+    request.tools.iter().filter(|tool| tool.custom.is_some()).map(|tool| tool.name.as_str()).collect()
 }
 
-/// True for the result of a call of a custom tool.
-pub(super) fn is_result(request: &Request, call_id: &str) -> bool {
-    let mut calls = request.messages.iter().flat_map(|message| &message.tool_calls);
-    calls.any(|call| call.id == call_id && as_call(request, call).is_some())
+/// The custom tools of a request, and the calls of them. A conversation may have thousands.
+#[derive(Debug)]
+pub(super) struct CustomCalls<'r> {
+    tools: HashSet<&'r str>,
+    ids: HashSet<&'r str>,
 }
 
-/// A call as one of a custom tool, if it is one.
-pub(super) fn as_call(request: &Request, ToolCall { id, name, arguments }: &ToolCall) -> Option<Value> {
-    let arguments: Value = serde_json::from_str(arguments).ok()?;
-    let input = arguments.get(CUSTOM_INPUT)?.as_str().filter(|_| kind(request, name) == "custom")?;
-    Some(json!({"type": "custom_tool_call", "call_id": id, "name": name, "input": input}))
+impl<'r> CustomCalls<'r> {
+    /// Those of a request.
+    pub(super) fn of(request: &'r Request) -> CustomCalls<'r> {
+        let mut calls = CustomCalls { tools: names(request), ids: HashSet::new() };
+        if !calls.tools.is_empty() {
+            let all = request.messages.iter().flat_map(|message| &message.tool_calls);
+            calls.ids =
+                all.filter(|call| calls.as_call(call).is_some()).map(|call| call.id.as_str()).collect();
+        }
+        calls
+    }
+
+    /// True for the result of a call of a custom tool.
+    pub(super) fn has_result(&self, call_id: &str) -> bool {
+        self.ids.contains(call_id)
+    }
+
+    /// A call as one of a custom tool, if it is one.
+    pub(super) fn as_call(&self, ToolCall { id, name, arguments }: &ToolCall) -> Option<Value> {
+        if !self.tools.contains(name.as_str()) {
+            return None;
+        }
+        let arguments: Value = serde_json::from_str(arguments).ok()?;
+        let input = arguments.get(CUSTOM_INPUT)?.as_str()?;
+        Some(json!({"type": "custom_tool_call", "call_id": id, "name": name, "input": input}))
+    }
 }
 
 /// What stands before a text that comes in pieces, to make it the argument of a function.

@@ -8,8 +8,10 @@ use crate::remote::{user_turn, wire};
 use crate::{Failure, UnsupportedFeature};
 use stint_types::chat::{CacheTtl, ContentPart, Message, Request, Role, ToolCall, TurnPhase};
 
+use super::Settings;
+use super::custom_tools::CustomCalls;
+use super::letter_places::LetterPlaces;
 use super::reasoning::Reasoning;
-use super::{Settings, custom_tools};
 
 /// What the system says first, and the items of the rest. Where parts can be marked for the provider's cache, what it says first
 /// is among the items always: `instructions` takes no mark, and a prompt must begin alike each time.
@@ -23,8 +25,9 @@ pub(super) fn instructions_and_items(
     let apart = if settings.rules.cache_breakpoints || is_alone { 0 } else { first };
     let (system, rest) = request.messages.split_at(apart);
     let instructions: Vec<String> = system.iter().map(Message::plain_text).collect();
+    let custom = CustomCalls::of(request);
     let items: Result<Vec<Vec<Value>>, Failure> =
-        rest.iter().map(|message| items(settings, request, message)).collect();
+        rest.iter().map(|message| items(settings, &custom, message)).collect();
     let mut items: Vec<Value> = items?.into_iter().flatten().collect();
     if let Some(last) = items.get_mut(..first - apart).and_then(<[Value]>::last_mut)
         && settings.marks_instructions(request)
@@ -39,16 +42,15 @@ pub(super) fn instructions_and_items(
     Ok((instructions.join("\n\n"), Value::Array(items)))
 }
 
-fn items(settings: &Settings, request: &Request, message: &Message) -> Result<Vec<Value>, Failure> {
+fn items(settings: &Settings, custom: &CustomCalls<'_>, message: &Message) -> Result<Vec<Value>, Failure> {
     Ok(match message.role {
         Role::System => vec![json!({"role": "developer", "content": instructions(settings, message)?})],
         Role::User => vec![json!({"role": "user", "content": content(settings, &message.content)?})],
-        Role::Assistant => assistant_items(settings, request, message),
+        Role::Assistant => assistant_items(settings, custom, message),
         Role::Tool => {
             let of = message.tool_call_id.as_deref().unwrap_or_default();
             let output = content(settings, &message.content)?;
-            let is_custom = custom_tools::is_result(request, of);
-            let kind = if is_custom { "custom_tool_call_output" } else { "function_call_output" };
+            let kind = if custom.has_result(of) { "custom_tool_call_output" } else { "function_call_output" };
             vec![json!({"type": kind, "call_id": of, "output": output})]
         }
     })
@@ -56,29 +58,30 @@ fn items(settings: &Settings, request: &Request, message: &Message) -> Result<Ve
 
 /// A turn of the model: its text, its calls, and each item of its reasoning where it stood. The provider refuses reasoning that
 /// nothing follows, so the last is left out where the caller has nothing of what came after it.
-fn assistant_items(settings: &Settings, request: &Request, message: &Message) -> Vec<Value> {
+fn assistant_items(settings: &Settings, custom: &CustomCalls<'_>, message: &Message) -> Vec<Value> {
     let mut reasoning = Reasoning::all(message, &settings.maker());
     let (text, mut written) = (message.plain_text(), 0);
-    let phases = PlacedPhase::all(message, &text);
+    let letters = LetterPlaces::of(&text, !reasoning.is_empty() || !message.phases.is_empty());
+    let phases = PlacedPhase::all(message, &letters);
     let mut items = Vec::new();
     move_items(&mut reasoning, &mut items, |it| !it.after_text && it.after_calls == 0);
-    while let Some(until) = next_place(&reasoning, &text) {
+    while let Some(until) = next_place(&reasoning, &letters) {
         items.extend(said(&text, &phases, written..until.max(written)));
         written = until.max(written);
-        move_items(&mut reasoning, &mut items, |it| it.place(&text).is_some_and(|at| at <= written));
+        move_items(&mut reasoning, &mut items, |it| it.place(&letters).is_some_and(|at| at <= written));
     }
     items.extend(said(&text, &phases, written..text.len()));
     for (at, call) in message.tool_calls.iter().enumerate() {
         move_items(&mut reasoning, &mut items, |it| it.after_calls <= at);
-        items.push(custom_tools::as_call(request, call).unwrap_or_else(|| function_call(call)));
+        items.push(custom.as_call(call).unwrap_or_else(|| function_call(call)));
     }
     items.truncate(items.iter().rposition(|item| item["type"] != "reasoning").map_or(0, |last| last + 1));
     items
 }
 
 /// Where the next item stands that more of the text came behind.
-fn next_place(reasoning: &[Reasoning], text: &str) -> Option<usize> {
-    reasoning.iter().filter_map(|it| it.place(text)).min()
+fn next_place(reasoning: &[Reasoning], letters: &LetterPlaces) -> Option<usize> {
+    reasoning.iter().filter_map(|it| it.place(letters)).min()
 }
 
 /// What some of a turn's text is for, and the byte at which that begins.
@@ -88,22 +91,27 @@ struct PlacedPhase<'m> {
 }
 
 impl PlacedPhase<'_> {
-    fn all<'m>(message: &'m Message, text: &str) -> Vec<PlacedPhase<'m>> {
-        let at = |letters: usize| text.char_indices().nth(letters).map_or(text.len(), |(at, _)| at);
-        let placed =
-            |phase: &'m TurnPhase| PlacedPhase { at: at(phase.letters_before), word: phase.word.as_deref() };
+    fn all<'m>(message: &'m Message, letters: &LetterPlaces) -> Vec<PlacedPhase<'m>> {
+        let placed = |phase: &'m TurnPhase| PlacedPhase {
+            at: letters.byte(phase.letters_before),
+            word: phase.word.as_deref(),
+        };
         message.phases.iter().map(placed).collect()
     }
 }
 
-/// Some of a turn's text, an item for each phase in it. The provider wants each phase back with its text.
+/// Some of a turn's text, an item for each phase in it. The provider wants each phase back with its text. The phases stand in their
+/// order.
 fn said(text: &str, phases: &[PlacedPhase<'_>], range: Range<usize>) -> Vec<Value> {
-    let inside = phases.iter().map(|phase| phase.at).filter(|at| range.contains(at));
+    let before = |at: usize| phases.partition_point(|phase| phase.at < at);
+    let inside = phases[before(range.start)..before(range.end).max(before(range.start))].iter();
+    let inside = inside.map(|phase| phase.at);
     let cuts: Vec<usize> = [range.start].into_iter().chain(inside).chain([range.end]).collect();
     let item = |cut: &[usize]| {
         let said = text.get(cut[0]..cut[1]).filter(|said| !said.is_empty())?;
         let mut item = json!({"role": "assistant", "content": said});
-        if let Some(word) = phases.iter().rfind(|phase| phase.at <= cut[0]).and_then(|phase| phase.word) {
+        let begun = phases.partition_point(|phase| phase.at <= cut[0]);
+        if let Some(word) = phases[..begun].last().and_then(|phase| phase.word) {
             item["phase"] = word.into();
         }
         Some(item)
@@ -113,6 +121,9 @@ fn said(text: &str, phases: &[PlacedPhase<'_>], range: Range<usize>) -> Vec<Valu
 
 /// Moves the items that are to stand here.
 fn move_items(from: &mut Vec<Reasoning>, to: &mut Vec<Value>, here: impl Fn(&Reasoning) -> bool) {
+    if from.is_empty() {
+        return;
+    }
     let (now, later): (Vec<_>, Vec<_>) = std::mem::take(from).into_iter().partition(here);
     to.extend(now.into_iter().map(|it| Value::Object(it.item)));
     *from = later;

@@ -9,6 +9,7 @@
 mod custom_tools;
 mod events;
 mod input;
+mod letter_places;
 mod reasoning;
 mod request;
 mod settings;

@@ -5,6 +5,8 @@ use serde_json::{Map, Value};
 
 use stint_types::chat::{Message, SignedThought, ThoughtSigner};
 
+use super::letter_places::LetterPlaces;
+
 /// A reasoning item as it came, and what of its turn came before it.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -29,9 +31,8 @@ impl Reasoning {
     }
 
     /// The byte of its turn's text that it stood before, where that is known and no call stood there.
-    pub(super) fn place(&self, text: &str) -> Option<usize> {
-        let letters = self.after_letters.filter(|_| self.after_calls == 0)?;
-        Some(text.char_indices().nth(letters).map_or(text.len(), |(at, _)| at))
+    pub(super) fn place(&self, letters: &LetterPlaces) -> Option<usize> {
+        self.after_letters.filter(|_| self.after_calls == 0).map(|before| letters.byte(before))
     }
 
     /// This model's reasoning in a turn. What came back changed into something else is left out.

@@ -119,7 +119,11 @@ fn tools(request: &Request) -> Option<Value> {
 
 fn tool_choice(settings: &Settings, request: &Request) -> Result<Option<Value>, Failure> {
     let choice = OpenAiToolChoice::of(request)?.filter(|_| !request.tools.is_empty());
-    let named = |name: &str| json!({"type": custom_tools::kind(request, name), "name": name});
+    let custom = custom_tools::names(request);
+    let named = |name: &str| {
+        let kind = if custom.contains(name) { "custom" } else { "function" };
+        json!({"type": kind, "name": name})
+    };
     let narrowed = allowed_tools(request, choice.as_ref()).filter(|_| settings.rules.allowed_tools);
     if let Some((mode, names)) = narrowed {
         let tools: Vec<Value> = names.map(named).collect();
