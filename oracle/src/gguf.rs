@@ -1,6 +1,6 @@
 //! The reader of model files, against a slow one that keeps everything in wide numbers.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use crate::{Subject, same};
@@ -121,11 +121,20 @@ fn bits(floats: &[f32]) -> Vec<u32> {
 fn told(value: &Value) -> Told {
     let nothing = Told::default();
     match value {
-        Value::Integer(number) => Told { integer: u32::try_from(*number).ok(), ..nothing },
+        Value::Integer(number) => {
+            let float = Some((*number as f32).to_bits());
+            Told { integer: u32::try_from(*number).ok(), float, ..nothing }
+        }
         Value::Float(number) => Told { float: Some((*number as f32).to_bits()), ..nothing },
         Value::Flag(flag) => Told { flag: Some(*flag), ..nothing },
         Value::Text(text) => Told { text: Some(text.clone()), ..nothing },
-        Value::Integers(list) => Told { integers: Some(list.clone()), ..nothing },
+        Value::Integers(list) => {
+            // One that is said again and again is one.
+            let distinct: BTreeSet<_> = list.iter().collect();
+            let only = (distinct.len() == 1).then(|| list[0]);
+            let integer = only.and_then(|number| u32::try_from(number).ok());
+            Told { integers: Some(list.clone()), integer, ..nothing }
+        }
         Value::Floats(list) => Told { floats: Some(bits(list)), ..nothing },
         Value::Texts(list) => Told { texts: Some(list.clone()), ..nothing },
     }

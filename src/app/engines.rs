@@ -62,10 +62,12 @@ impl WeightsSpec {
     }
 
     fn open(&self) -> Result<Gguf, GgufError> {
-        match &self.file {
+        let gguf = match &self.file {
             None => Gguf::from_static(EMBEDDED),
             Some(stamp) => Gguf::open(&stamp.path),
-        }
+        }?;
+        // Before anything is looked for in it that only models have.
+        gguf.check_is_model().map(|()| gguf)
     }
 
     /// The same weights once more. What another file has in its place is for a reload to take.

@@ -71,9 +71,22 @@ const FAMILIES: [Family; 4] = [
     },
 ];
 
+/// What other families multiply with or bend on their way, by its key, and the value that changes nothing. A zero says that there is
+/// none.
+const OTHER_WAYS: [(&str, f32); 7] = [
+    ("attention.scale", 0.0),
+    ("attention.clamp_kqv", 0.0),
+    ("attn_logit_softcapping", 0.0),
+    ("final_logit_softcapping", 0.0),
+    ("logit_scale", 1.0),
+    ("embedding_scale", 1.0),
+    ("residual_scale", 1.0),
+];
+
 impl Family {
     /// The family of a file, whose tensors are those of the family and no others: ignoring one would give wrong answers that look right.
     pub(crate) fn of(gguf: &Gguf) -> Result<&'static Self, EngineError> {
+        gguf.check_is_model()?;
         let architecture = gguf.text("general.architecture").unwrap_or("unknown");
         let family = FAMILIES.iter().find(|family| family.architecture == architecture).ok_or_else(|| {
             let known = FAMILIES.map(|family| family.architecture).join(", ");
@@ -81,14 +94,37 @@ impl Family {
                 "its architecture `{architecture}` is none of {known}: serve it by llama.cpp (`kind = \"llamacpp\"`)"
             ))
         })?;
+        family.check_purpose(gguf)?;
         let mut strange: Vec<_> = gguf.tensor_names().filter(|name| !family.knows(name)).collect();
         strange.sort_unstable();
-        match strange.first() {
-            None => Ok(family),
-            Some(name) => Err(EngineError::Model(format!(
+        if let Some(name) = strange.first() {
+            return Err(EngineError::Model(format!(
                 "it has a tensor `{name}`, as a plain {architecture} model has not: serve it by llama.cpp (`kind = \"llamacpp\"`)"
-            ))),
+            )));
         }
+        Ok(family)
+    }
+
+    /// Refuses a file whose tensors are those of the family and which is to be run otherwise all the same.
+    fn check_purpose(&self, gguf: &Gguf) -> Result<(), EngineError> {
+        let key = |name: &str| format!("{}.{name}", self.architecture);
+        let is_causal = gguf.flag(&key("attention.causal")).unwrap_or(true);
+        if gguf.integer(&key("pooling_type")).unwrap_or(0) != 0 || !is_causal {
+            return Err(EngineError::Model(
+                "it was made to embed or to rank texts and writes none: take the instruct model of its family".to_owned(),
+            ));
+        }
+        let differs = |one: f32, other: f32| (one - other).abs() > f32::EPSILON;
+        let changed = OTHER_WAYS.into_iter().find(|(name, neutral)| {
+            gguf.float(&key(name)).is_some_and(|factor| differs(factor, 0.0) && differs(factor, *neutral))
+        });
+        changed.map_or(Ok(()), |(name, _)| {
+            Err(EngineError::Model(format!(
+                "it states `{}`, as a plain {} model does not: serve it by llama.cpp (`kind = \"llamacpp\"`)",
+                key(name),
+                self.architecture
+            )))
+        })
     }
 
     /// Whether queries and keys are normalised.
@@ -145,6 +181,37 @@ mod tests {
         assert!(error.contains("`phi3`") && error.contains("qwen2, llama"), "{error}");
         let error = refused(&SyntheticModel { architecture: "llama", ..SyntheticModel::default() });
         assert!(error.contains("blk.0.attn_k_norm.weight") && error.contains("llamacpp"), "{error}");
+    }
+
+    /// Their tensors are those of a model that writes.
+    #[test]
+    fn what_embeds_or_ranks_texts_is_refused_and_does_not_answer() {
+        for pooling in [1, 3, 4] {
+            let integers = vec![("qwen3.pooling_type", pooling)];
+            let error = refused(&SyntheticModel { integers, ..SyntheticModel::default() });
+            assert!(error.contains("embed") && error.contains("instruct"), "{error}");
+        }
+        let flags = vec![("qwen3.attention.causal", false)];
+        assert!(refused(&SyntheticModel { flags, ..SyntheticModel::default() }).contains("embed"));
+        let plain = SyntheticModel { integers: vec![("qwen3.pooling_type", 0)], ..SyntheticModel::default() };
+        Family::of(&Gguf::from_bytes(plain.bytes().into()).unwrap()).unwrap();
+    }
+
+    #[test]
+    fn what_is_computed_otherwise_is_refused_by_its_key() {
+        let with = |name, value| SyntheticModel { floats: vec![(name, value)], ..SyntheticModel::default() };
+        let error = refused(&with("qwen3.attention.scale", 0.5));
+        assert!(error.contains("`qwen3.attention.scale`") && error.contains("llamacpp"), "{error}");
+        assert!(refused(&with("qwen3.logit_scale", 0.5)).contains("logit_scale"));
+        for (name, value) in [("qwen3.logit_scale", 1.0), ("qwen3.attention.scale", 0.0)] {
+            Family::of(&Gguf::from_bytes(with(name, value).bytes().into()).unwrap()).unwrap();
+        }
+    }
+
+    #[test]
+    fn an_adapter_is_called_one() {
+        let texts = vec![("general.type", "adapter")];
+        assert!(refused(&SyntheticModel { texts, ..SyntheticModel::default() }).contains("LoRA"));
     }
 
     #[test]

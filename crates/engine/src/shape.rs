@@ -40,6 +40,16 @@ impl ModelShape {
             let key = format!("{}.{name}", family.architecture);
             gguf.integer(&key).ok_or(stint_gguf::GgufError::MissingKey(key))
         };
+        // What differs from layer to layer has no single value, and the usual one would be wrong.
+        let usual = |name: &str, usual: u32| {
+            let key = format!("{}.{name}", family.architecture);
+            let differs = || {
+                EngineError::Model(format!(
+                    "its layers differ in `{key}`: serve it by llama.cpp (`kind = \"llamacpp\"`)"
+                ))
+            };
+            if gguf.has_key(&key) { gguf.integer(&key).ok_or_else(differs) } else { Ok(usual) }
+        };
         let float = |name: &str| {
             let key = format!("{}.{name}", family.architecture);
             gguf.float(&key).ok_or(stint_gguf::GgufError::MissingKey(key))
@@ -49,12 +59,17 @@ impl ModelShape {
         let width = if experts.is_some() { "expert_feed_forward_length" } else { "feed_forward_length" };
         let heads = integer("attention.head_count")?;
         let hidden = integer("embedding_length")?;
-        let head_dim = integer("attention.key_length").unwrap_or(hidden / heads.max(1));
+        let head_dim = usual("attention.key_length", hidden / heads.max(1))?;
+        if usual("attention.value_length", head_dim)? != head_dim {
+            return Err(EngineError::Model(
+                "the heads of its values are not as large as those of its keys".into(),
+            ));
+        }
         let shape = Self {
             layers: integer("block_count")?,
             hidden,
             heads,
-            kv_heads: integer("attention.head_count_kv").unwrap_or(heads),
+            kv_heads: usual("attention.head_count_kv", heads)?,
             head_dim,
             feed_forward: integer(width)?,
             experts,

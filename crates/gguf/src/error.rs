@@ -30,6 +30,17 @@ pub enum GgufError {
     /// The bytes are not what the format prescribes.
     #[error("not a usable GGUF file: {0}; download or export it again")]
     Malformed(String),
+    /// The model is in several files, which are not all there or not of one model.
+    #[error("the model is in several files: {0}")]
+    Split(String),
+    /// The file holds something else than a whole model.
+    #[error("the file holds {what} and no model: {remedy}")]
+    NotAModel {
+        /// What it holds.
+        what: &'static str,
+        /// What to do.
+        remedy: &'static str,
+    },
     /// A metadata key that the model needs is absent or of another type.
     #[error("the model file has no usable `{0}`: export it again with current tools")]
     MissingKey(String),

@@ -3,9 +3,11 @@
 //! Everything a file says is checked against its length before it is believed. Only the metadata is kept in memory; the weights
 //! are read piece by piece when they are uploaded.
 
+mod contents;
 mod error;
 mod read;
 mod source;
+mod split;
 #[cfg(any(test, feature = "synth"))]
 pub mod synth;
 mod tensor_type;
@@ -78,10 +80,10 @@ impl<'a> Tensor<'a> {
 
 /// A model file: its metadata, read, and where its tensors are.
 pub struct Gguf {
-    source: GgufSource,
+    /// Its files, each with the place where tensors' data begins. There is one, unless the model is split.
+    parts: Vec<(GgufSource, usize)>,
     metadata: HashMap<String, MetadataValue>,
     entries: HashMap<String, TensorEntry>,
-    data: usize,
 }
 
 impl std::fmt::Debug for Gguf {
@@ -94,9 +96,12 @@ impl std::fmt::Debug for Gguf {
 }
 
 impl Gguf {
-    /// Opens a file. To replace it, rename another to its name: the one that is open stays as it is.
+    /// Opens a file, and the others where it is the first of several. To replace it, rename another to its name: the one that is
+    /// open stays as it is.
     pub fn open(path: &Path) -> Result<Self, GgufError> {
-        Self::parse(GgufSource::File(ModelFile::open(path)?))
+        let mut gguf = Self::parse(GgufSource::File(ModelFile::open(path)?))?;
+        gguf.open_other_parts(path)?;
+        Ok(gguf)
     }
 
     /// Reads a file that is part of the program.
@@ -111,12 +116,13 @@ impl Gguf {
 
     fn parse(source: GgufSource) -> Result<Self, GgufError> {
         let contents = read::read_header(&source)?;
-        Ok(Self { source, metadata: contents.metadata, entries: contents.entries, data: contents.data })
+        let parts = vec![(source, contents.data)];
+        Ok(Self { parts, metadata: contents.metadata, entries: contents.entries })
     }
 
     /// Fails where the file is not as it was when it was opened, so that what was read of it may be of two files.
     pub fn check_unchanged(&self) -> Result<(), GgufError> {
-        self.source.check_unchanged()
+        self.parts.iter().try_for_each(|(source, _)| source.check_unchanged())
     }
 
     /// A text, where the key is present and a text.
@@ -128,16 +134,21 @@ impl Gguf {
         }
     }
 
-    /// A whole number that fits `u32`, of whatever width it is stored with.
+    /// A whole number that fits `u32`, of whatever width it is stored with. One for each layer counts where all are the same.
     #[must_use]
     pub fn integer(&self, key: &str) -> Option<u32> {
         match self.metadata.get(key)? {
             MetadataValue::Integer(number) => u32::try_from(*number).ok(),
+            MetadataValue::Integers(numbers) => {
+                let first = numbers.first()?;
+                let is_same = numbers.iter().all(|number| number == first);
+                is_same.then_some(*first).and_then(|number| u32::try_from(number).ok())
+            }
             _ => None,
         }
     }
 
-    /// A number with a fraction.
+    /// A number with a fraction, or a whole one: some tools write `10000` for `10000.0`.
     #[must_use]
     pub fn float(&self, key: &str) -> Option<f32> {
         match self.metadata.get(key)? {
@@ -146,6 +157,7 @@ impl Gguf {
                 reason = "metadata floats are 32 bits in every known file"
             )]
             MetadataValue::Float(number) => Some(*number as f32),
+            MetadataValue::Integer(number) => Some(*number as f32),
             _ => None,
         }
     }
@@ -186,6 +198,12 @@ impl Gguf {
         }
     }
 
+    /// Whether there is metadata of this name, of any type.
+    #[must_use]
+    pub fn has_key(&self, key: &str) -> bool {
+        self.metadata.contains_key(key)
+    }
+
     /// The names of the metadata.
     pub fn keys(&self) -> impl Iterator<Item = &str> {
         self.metadata.keys().map(String::as_str)
@@ -219,10 +237,11 @@ impl Gguf {
         let rows = entry.dimensions.iter().skip(1).try_fold(1usize, |all, &n| all.checked_mul(n));
         let rows = rows.ok_or_else(outside)?;
         let length = kind.row_bytes(columns).and_then(|row| row.checked_mul(rows)).ok_or_else(outside)?;
-        let from = usize::try_from(entry.offset).ok().and_then(|offset| self.data.checked_add(offset));
+        let (source, data) = self.parts.get(entry.part).ok_or_else(outside)?;
+        let from = usize::try_from(entry.offset).ok().and_then(|offset| data.checked_add(offset));
         let from = from.ok_or_else(outside)?;
         let to = from.checked_add(length).ok_or_else(outside)?;
-        let bytes = self.source.get(from, to).ok_or_else(outside)?;
+        let bytes = source.get(from, to).ok_or_else(outside)?;
         Ok(Tensor { kind, rows, columns, bytes })
     }
 }
@@ -257,6 +276,9 @@ mod tests {
         assert_eq!(gguf.texts("tokenizer.ggml.tokens").map(<[String]>::len), Some(64));
         assert_eq!(gguf.integers("tokenizer.ggml.token_type").map(<[i64]>::len), Some(64));
         assert_eq!(gguf.integer("general.architecture"), None);
+        assert_eq!(gguf.integer("tokenizer.ggml.token_type"), Some(1), "one number, said for each");
+        assert_eq!(gguf.float("qwen3.block_count"), Some(2.0));
+        assert!(gguf.has_key("qwen3.block_count") && !gguf.has_key("qwen3.absent"));
         let tensor = gguf.tensor("token_embd.weight").unwrap();
         assert_eq!((tensor.kind, tensor.rows, tensor.columns), (TensorType::F32, 64, 32));
         assert!(matches!(gguf.tensor("absent"), Err(GgufError::MissingTensor(_))));

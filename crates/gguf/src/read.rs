@@ -26,6 +26,8 @@ pub(super) struct TensorEntry {
     pub(super) kind: u32,
     pub(super) dimensions: Vec<usize>,
     pub(super) offset: u64,
+    /// The file that it is in, of a model that is split.
+    pub(super) part: usize,
 }
 
 /// What stands before the weights.
@@ -145,7 +147,7 @@ impl GgufCursor<'_> {
         }
         let kind = self.u32()?;
         let offset = self.u64()?;
-        Ok((name, TensorEntry { kind, dimensions, offset }))
+        Ok((name, TensorEntry { kind, dimensions, offset, part: 0 }))
     }
 
     fn value(&mut self) -> Result<MetadataValue, GgufError> {

@@ -38,6 +38,8 @@ pub struct SyntheticModel {
     pub texts: Vec<(&'static str, &'static str)>,
     /// The pairs of tokens that are joined, as llama.cpp wants some.
     pub merges: Vec<&'static str>,
+    /// Tokens that have a name of their own, by their ids, and the number of their kind.
+    pub tokens: Vec<(u32, &'static str, i32)>,
     /// Divisors of the rotations' frequencies, one a pair, as Llama 3 has them; none where it is empty.
     pub rope_factors: Vec<f32>,
     pub seed: u64,
@@ -66,6 +68,7 @@ impl Default for SyntheticModel {
             flags: Vec::new(),
             texts: Vec::new(),
             merges: Vec::new(),
+            tokens: Vec::new(),
             rope_factors: Vec::new(),
             seed: 1,
         }
@@ -331,12 +334,13 @@ impl SyntheticModel {
             self.merges.iter().for_each(|merge| text(out, merge));
         }
         list(out, "tokenizer.ggml.tokens", 8, self.vocab);
+        let named = |id: u32| self.tokens.iter().find(|(named, ..)| *named == id);
         for id in 0..self.vocab {
-            text(out, &format!("t{id}"));
+            text(out, &named(id).map_or_else(|| format!("t{id}"), |(_, name, _)| (*name).to_owned()));
         }
         list(out, "tokenizer.ggml.token_type", 5, self.vocab);
-        for _ in 0..self.vocab {
-            out.extend_from_slice(&1i32.to_le_bytes());
+        for id in 0..self.vocab {
+            out.extend_from_slice(&named(id).map_or(1, |(.., kind)| *kind).to_le_bytes());
         }
     }
 }

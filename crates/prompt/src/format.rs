@@ -3,9 +3,9 @@
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 
-use stint_types::chat::{ContentPart, Message, Request, Role, Tool};
+use stint_types::chat::{Message, Request, Role, Tool};
 use stint_types::units::Timestamp;
 
 use super::detokenizer::{Detokenizer, TokenBytes};
@@ -13,6 +13,7 @@ use super::error::PromptError;
 use super::template::{ChatTemplate, TemplateContext};
 use super::tokenizer::Tokenizer;
 use super::tool_calls::ToolCallSyntax;
+use super::turn_style::{self, TurnStyle};
 use super::vocabulary::{TokenKind, Vocabulary};
 
 /// A name that no template has of itself.
@@ -32,6 +33,8 @@ pub struct ThinkingTags {
 pub struct PromptFormat {
     tokenizer: Tokenizer,
     template: ChatTemplate,
+    /// For requests with tools.
+    tool_template: ChatTemplate,
     bytes: TokenBytes,
     /// The names of tokens that have no text.
     controls: BTreeMap<u32, String>,
@@ -39,20 +42,25 @@ pub struct PromptFormat {
     stop_tokens: Vec<u32>,
     syntax: Option<ToolCallSyntax>,
     shows_tools: bool,
+    turns: TurnStyle,
     bos: String,
     eos: String,
 }
 
 impl PromptFormat {
     /// The format of a model with this vocabulary, whose thoughts stand between these tags. A model without
-    /// them as tokens does not think. A template that fails at a plain question is refused.
+    /// them as tokens does not think, nor does one whose template knows nothing of them: models that only answer share their
+    /// vocabulary with others that think. A template that fails at a plain question is refused.
     pub fn new(vocabulary: &Vocabulary, start_tag: &str, end_tag: &str) -> Result<PromptFormat, PromptError> {
         let template = vocabulary.template.as_deref().ok_or(PromptError::NoTemplate)?;
         let tags = vocabulary.special(start_tag).zip(vocabulary.special(end_tag));
+        let tags = tags.filter(|_| template.contains(start_tag) || template.contains(end_tag));
+        let tool_template = vocabulary.tool_template.as_deref().unwrap_or(template);
         let text = |id: u32| vocabulary.tokens.get(id as usize).cloned().unwrap_or_default();
         let mut format = PromptFormat {
             tokenizer: Tokenizer::new(vocabulary)?,
             template: ChatTemplate::new(template)?,
+            tool_template: ChatTemplate::new(tool_template)?,
             bytes: TokenBytes::new(vocabulary),
             controls: vocabulary
                 .of_kind(TokenKind::Control)
@@ -60,14 +68,17 @@ impl PromptFormat {
                 .collect(),
             tags: tags.map(|(start, end)| ThinkingTags { start, end }),
             stop_tokens: vocabulary.stop_tokens(),
-            syntax: ToolCallSyntax::of_template(template),
+            syntax: ToolCallSyntax::of_template(tool_template),
             shows_tools: false,
+            turns: TurnStyle::FALLBACK,
             bos: vocabulary.bos.map(text).unwrap_or_default(),
             eos: text(vocabulary.eos),
         };
         // A mistake that shows only when a template runs is found now, and not by the first caller.
         let trial = Request::new("", vec![Message::text(Role::User, "Hello")]);
         format.shows_tools = format.renders_tools(&trial);
+        format.turns =
+            TurnStyle::all().find(|turns| format.renders_calls(*turns)).unwrap_or(TurnStyle::FALLBACK);
         match format.render_at(&trial, false, Timestamp(0)) {
             Ok(_) | Err(PromptError::Refused(_)) => Ok(format),
             Err(error) => Err(error),
@@ -86,7 +97,7 @@ impl PromptFormat {
         thinking: bool,
         now: Timestamp,
     ) -> Result<Vec<u32>, PromptError> {
-        let (text, mark) = self.render_text(request, thinking, now)?;
+        let (text, mark) = self.render_text(request, thinking, now, self.turns)?;
         self.tokenizer.encode_prompt(&text, mark)
     }
 
@@ -96,8 +107,9 @@ impl PromptFormat {
         request: &Request,
         thinking: bool,
         now: Timestamp,
+        turns: TurnStyle,
     ) -> Result<(String, Option<char>), PromptError> {
-        let mut messages: Value = request.messages.iter().map(message).collect();
+        let mut messages = turns.messages(&request.messages);
         let withheld = request.tool_choice.as_ref().is_some_and(|choice| choice == "none");
         let mut tools = match request.tools.as_slice() {
             [] => Value::Null,
@@ -106,8 +118,9 @@ impl PromptFormat {
         };
         let mark = self.mark_controls(&mut [&mut messages, &mut tools]);
         let (bos_token, eos_token) = (self.bos.clone(), self.eos.clone());
+        let template = if tools.is_null() { &self.template } else { &self.tool_template };
         let context = TemplateContext { messages, tools, enable_thinking: thinking, bos_token, eos_token };
-        Ok((self.template.render(&context, now)?, mark))
+        Ok((template.render(&context, now)?, mark))
     }
 
     /// Whether a tool that is declared comes up in the prompt. A template that fails at it says for itself what it lacks.
@@ -115,7 +128,21 @@ impl PromptFormat {
         let function = json!({"name": TRIAL_TOOL, "description": "", "parameters": {"type": "object", "properties": {}}});
         let tool = Tool::new(TRIAL_TOOL, json!({"type": "function", "function": function}));
         let request = Request { tools: vec![tool], ..request.clone() };
-        self.render_text(&request, false, Timestamp(0)).map_or(true, |(text, _)| text.contains(TRIAL_TOOL))
+        self.render_text(&request, false, Timestamp(0), self.turns)
+            .map_or(true, |(text, _)| text.contains(TRIAL_TOOL))
+    }
+
+    /// Whether a conversation in which a tool was called comes up in the prompt, when its turns are told so. A text that is none may
+    /// come up as that word.
+    fn renders_calls(&self, turns: TurnStyle) -> bool {
+        let nones = |text: &str| text.to_ascii_lowercase().matches("none").count();
+        let render = |turns| {
+            self.render_text(&turn_style::trial(), false, Timestamp(0), turns).ok().map(|(text, _)| text)
+        };
+        let Some(text) = render(turns).filter(|text| text.contains(turn_style::TRIAL_ARGUMENT)) else {
+            return false;
+        };
+        render(turns.with_empty_text()).is_none_or(|with_text| nones(&text) <= nones(&with_text))
     }
 
     /// The tokens of a text that is to go on as it is, control tokens and all.
@@ -220,60 +247,5 @@ fn change(value: &Value, with: &impl Fn(&str) -> String) -> Value {
             members.iter().map(|(name, value)| (with(name), change(value, with))).collect()
         }
         Value::Null | Value::Bool(_) | Value::Number(_) => value.clone(),
-    }
-}
-
-/// A message as Hugging Face's templates know it.
-fn message(message: &Message) -> Value {
-    let mut turn = Map::new();
-    turn.insert("role".to_owned(), json!(message.role.as_str()));
-    turn.insert("content".to_owned(), content(&message.content));
-    let texts = [
-        ("reasoning_content", &message.thought),
-        ("tool_call_id", &message.tool_call_id),
-        ("name", &message.name),
-    ];
-    for (name, text) in texts {
-        if let Some(text) = text {
-            turn.insert(name.to_owned(), json!(text));
-        }
-    }
-    let calls = message.tool_calls.iter().map(|call| {
-        // Templates write the arguments as JSON themselves; text would be quoted twice.
-        let arguments: Value =
-            serde_json::from_str(&call.arguments).unwrap_or_else(|_| json!(call.arguments));
-        json!({"id": call.id, "type": "function", "function": {"name": call.name, "arguments": arguments}})
-    });
-    if !message.tool_calls.is_empty() {
-        turn.insert("tool_calls".to_owned(), calls.collect());
-    }
-    Value::Object(turn)
-}
-
-/// Plain text as text. Where there is more, neighbouring texts are joined, so that no control token can be
-/// spelled across two of them.
-fn content(parts: &[ContentPart]) -> Value {
-    let mut joined: Vec<Value> = Vec::new();
-    let mut text = String::new();
-    for part in parts {
-        match part {
-            ContentPart::Text(more) => text.push_str(more),
-            ContentPart::Other(value) => {
-                flush(&mut text, &mut joined);
-                joined.push(value.clone());
-            }
-            ContentPart::AdditionStart { .. } | ContentPart::CacheBreakpoint(_) => {}
-        }
-    }
-    if joined.is_empty() {
-        return json!(text);
-    }
-    flush(&mut text, &mut joined);
-    Value::Array(joined)
-}
-
-fn flush(text: &mut String, parts: &mut Vec<Value>) {
-    if !text.is_empty() {
-        parts.push(json!({"type": "text", "text": std::mem::take(text)}));
     }
 }

@@ -20,6 +20,7 @@ pub mod token_bound;
 pub mod token_estimate;
 mod tokenizer;
 pub mod tool_calls;
+mod turn_style;
 mod vocabulary;
 
 #[cfg(test)]

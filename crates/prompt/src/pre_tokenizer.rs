@@ -24,15 +24,24 @@ const TEKKEN: &str = r"[^\r\n\p{L}\p{N}]?[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]*[\p{Ll}
 /// llama.cpp's own, for files that name none.
 const DEFAULT: [&str; 4] = [r"[\p{P}\$\+<=>\^~\|]+", GPT2, r"\p{N}+", r"[0-9][0-9][0-9]"];
 
+/// Whether models that cut text in this way want a token before every prompt, where their file says nothing of it.
+pub(super) fn begins_with_token(name: &str) -> bool {
+    name == "tekken" || LIKE_LLAMA3.contains(&name)
+}
+
+/// Names of Llama 3's way.
+const LIKE_LLAMA3: [&str; 6] = ["llama-bpe", "llama3", "llama-v3", "falcon3", "pixtral", "midm-2.0"];
+
 impl PreTokenizerSpec {
     pub(super) fn named(name: &str) -> Result<PreTokenizerSpec, PromptError> {
         let (patterns, whole_words): (&[&str], bool) = match name {
-            "gpt-2" => (&[GPT2], false),
+            "gpt-2" | "phi-2" | "mellum" | "gigachat" | "a.x-4.0" => (&[GPT2], false),
             "" | "default" => (&DEFAULT, false),
-            "qwen2" | "deepseek-r1-qwen" => (&[QWEN2], false),
+            "qwen2" | "deepseek-r1-qwen" | "megrez" | "kormo" => (&[QWEN2], false),
             "smollm" | "starcoder" | "refact" | "command-r" => (&[DIGIT, GPT2], false),
             "tekken" => (&[TEKKEN], true),
-            "llama-bpe" | "llama3" | "llama-v3" => (&[LLAMA3], true),
+            "smaug-bpe" | "dbrx" => (&[LLAMA3], false),
+            name if LIKE_LLAMA3.contains(&name) => (&[LLAMA3], true),
             other => return Err(PromptError::PreTokenizer(other.to_owned())),
         };
         Ok(PreTokenizerSpec { patterns, whole_words })

@@ -55,7 +55,7 @@ impl ChatTemplate {
         environment.set_unknown_method_callback(minijinja_contrib::pycompat::unknown_method_callback);
         environment.add_function("raise_exception", raise);
         environment.add_filter("tojson", to_json);
-        environment.add_template_owned(NAME, source.to_owned()).map_err(PromptError::Template)?;
+        environment.add_template_owned(NAME, plain_blocks(source)).map_err(PromptError::Template)?;
         Ok(ChatTemplate(Arc::new(environment)))
     }
 
@@ -67,6 +67,26 @@ impl ChatTemplate {
         let template = self.0.get_template(NAME).map_err(PromptError::Template)?;
         template.render(context! { ..more, ..told }).map_err(render_error)
     }
+}
+
+/// The same template without Hugging Face's own blocks. They mark what a model says, for training, and change no text.
+fn plain_blocks(source: &str) -> String {
+    let mut plain = String::with_capacity(source.len());
+    let mut rest = source;
+    while let Some(block) = rest.find("{%").and_then(|at| Some(at..at + rest[at..].find("%}")?)) {
+        let inner = &rest[block.clone()];
+        let name = inner.trim_start_matches(['{', '%', '-', '+']).trim_end_matches(['-', '+']).trim();
+        plain.push_str(&rest[..block.start]);
+        match name {
+            // White space around them goes as it would.
+            "generation" => plain.push_str(&inner.replacen(name, "if true", 1)),
+            "endgeneration" => plain.push_str(&inner.replacen(name, "endif", 1)),
+            _ => plain.push_str(inner),
+        }
+        rest = &rest[block.end..];
+    }
+    plain.push_str(rest);
+    plain
 }
 
 fn render_error(error: Error) -> PromptError {
@@ -95,6 +115,7 @@ fn strftime(now: Timestamp, format: &str) -> Result<String, Error> {
 fn to_json(value: &Jinja, options: Kwargs) -> Result<String, Error> {
     let indent: Option<usize> = options.get("indent")?;
     let _: Option<bool> = options.get("ensure_ascii")?;
+    let separators: Option<[String; 2]> = separators(&options)?;
     options.assert_all_used()?;
     let mut text = Vec::new();
     let written = match indent {
@@ -105,24 +126,37 @@ fn to_json(value: &Jinja, options: Kwargs) -> Result<String, Error> {
                 PrettyFormatter::with_indent(indent.as_bytes()),
             ))
         }
-        None => value.serialize(&mut Serializer::with_formatter(&mut text, PythonJsonFormatter)),
+        None => {
+            let [item, key] = separators.unwrap_or_else(|| [", ", ": "].map(str::to_owned));
+            value.serialize(&mut Serializer::with_formatter(&mut text, PythonJsonFormatter { item, key }))
+        }
     };
     written.map_err(|error| Error::new(ErrorKind::BadSerialization, error.to_string()))?;
     String::from_utf8(text).map_err(|error| Error::new(ErrorKind::BadSerialization, error.to_string()))
 }
 
-struct PythonJsonFormatter;
+/// What stands between members, and between a member's name and its value.
+fn separators(options: &Kwargs) -> Result<Option<[String; 2]>, Error> {
+    let Some(stated) = options.get::<Option<Vec<String>>>("separators")? else { return Ok(None) };
+    let two = <[String; 2]>::try_from(stated);
+    two.map(Some).map_err(|_| Error::new(ErrorKind::InvalidOperation, "there are two separators"))
+}
+
+struct PythonJsonFormatter {
+    item: String,
+    key: String,
+}
 
 impl Formatter for PythonJsonFormatter {
     fn begin_array_value<W: io::Write + ?Sized>(&mut self, out: &mut W, first: bool) -> io::Result<()> {
-        if first { Ok(()) } else { out.write_all(b", ") }
+        if first { Ok(()) } else { out.write_all(self.item.as_bytes()) }
     }
 
     fn begin_object_key<W: io::Write + ?Sized>(&mut self, out: &mut W, first: bool) -> io::Result<()> {
-        if first { Ok(()) } else { out.write_all(b", ") }
+        if first { Ok(()) } else { out.write_all(self.item.as_bytes()) }
     }
 
     fn begin_object_value<W: io::Write + ?Sized>(&mut self, out: &mut W) -> io::Result<()> {
-        out.write_all(b": ")
+        out.write_all(self.key.as_bytes())
     }
 }

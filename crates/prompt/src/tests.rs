@@ -170,6 +170,84 @@ fn templates_run_as_hugging_face_runs_them() {
 }
 
 #[test]
+fn blocks_that_mark_what_a_model_says_change_nothing() {
+    let text = "{% for m in messages %} {%- generation -%}\n{{ m.content }}{%- endgeneration %}\n|{% endfor %}{{ tools|tojson(separators=(',', ':')) }}";
+    let mut request = user("x");
+    request.tools = vec![Tool::new("f", json!({"function": {"name": "f"}}))];
+    check_rendered(&templated(text), &request, r#"x|[{"function":{"name":"f"}}]"#);
+}
+
+/// What becomes of a tool that was called, as Mistral's, `DeepSeek`'s and Qwen's first templates have it.
+#[test]
+fn a_turn_with_calls_is_told_as_the_template_wants_it() {
+    let call =
+        ToolCall { id: "call_7_0".to_owned(), name: "f".to_owned(), arguments: r#"{"a":1}"#.to_owned() };
+    let called = Message { tool_calls: vec![call], ..Message::text(Role::Assistant, "") };
+    let result = Message { tool_call_id: Some("call_7_0".to_owned()), ..Message::text(Role::Tool, "r") };
+    let request = request(vec![called, result]);
+    let each = |inner: &str| {
+        format!("{{% for m in messages %}}{{% for c in m.tool_calls %}}{inner}{{% endfor %}}{{% endfor %}}")
+    };
+    // Arguments as text, which are put together with other text.
+    check_rendered(&templated(&each("{{ 'f' + c.function.arguments }}")), &request, r#"f{"a":1}"#);
+    check_rendered(&templated(&each("{{ c.function.arguments | tojson }}")), &request, r#"{"a": 1}"#);
+    // A turn that says nothing has no text.
+    let said = "{% if m.content is none %}nothing{% else %}[{{ m.content }}]{% endif %}";
+    check_rendered(
+        &templated(&each(&(said.to_owned() + "{{ c.function | tojson }}"))),
+        &request,
+        r#"nothing{"name": "f", "arguments": {"a": 1}}"#,
+    );
+    // Nor does the word come up in the prompt.
+    let printed = each("{{ m.content }}{{ c.function.arguments | tojson }}");
+    check_rendered(&templated(&printed), &request, r#"{"a": 1}"#);
+    check_rendered(&templated("{% for m in messages %}[{{ m.content }}]{% endfor %}"), &request, "[][r]");
+    let in_text = each("{% if 'x' in m.content %}x{% endif %}{{ c.function.arguments | tojson }}");
+    check_rendered(&templated(&in_text), &request, r#"{"a": 1}"#);
+    // A result has the name of its tool.
+    let named =
+        each("{{ c.function.arguments | tojson }}") + "{% for m in messages %}{{ m.name }}{% endfor %}";
+    check_rendered(&templated(&named), &request, r#"{"a": 1}f"#);
+    // Ids of nine letters, the same in the call and in its result.
+    let nine = "{% for m in messages %}{% for c in m.tool_calls %}{% if c.id|length != 9 %}{{ raise_exception('nine') }}{% endif %}\
+        {{ c.function | tojson }}{% endfor %}{% if m.role == 'tool' %}{{ m.tool_call_id == messages[loop.index0 - 1].tool_calls[0].id }}{% endif %}{% endfor %}";
+    check_rendered(&templated(nine), &request, r#"{"name": "f", "arguments": {"a": 1}}True"#);
+}
+
+#[test]
+fn a_file_may_have_a_template_of_its_own_for_requests_with_tools() {
+    let mut vocabulary = vocabulary(&fixture("embedded.json"), "qwen2");
+    vocabulary.template = Some("plain {{ messages[0].content }}".to_owned());
+    vocabulary.tool_template = Some("<tool_call> {{ tools | tojson }}".to_owned());
+    let format = PromptFormat::new(&vocabulary, "<think>", "</think>").unwrap();
+    assert_eq!((format.syntax(), format.shows_tools()), (Some(tool_calls::ToolCallSyntax::Hermes), true));
+    check_rendered(&format, &user("x"), "plain x");
+    let tools = vec![Tool::new("f", json!({"function": {"name": "f"}}))];
+    let request = Request { tools, ..user("x") };
+    check_rendered(&format, &request, r#"<tool_call> [{"function": {"name": "f"}}]"#);
+}
+
+#[test]
+fn a_model_whose_template_knows_no_thoughts_does_not_think() {
+    assert_eq!(templated("{{ messages[0].content }}").tags(), None);
+    assert!(templated("{{ messages[0].content.split('</think>')[-1] }}").tags().is_some());
+}
+
+#[test]
+fn the_tags_of_a_call_have_text_though_the_file_calls_them_structure() {
+    let mut vocabulary = vocabulary(&fixture("embedded.json"), "qwen2");
+    let (tag, other) = (5, 6);
+    vocabulary.tokens[tag] = "[TOOL_CALLS]".to_owned();
+    vocabulary.tokens[other] = "[INST]".to_owned();
+    [tag, other].into_iter().for_each(|id| vocabulary.kinds[id] = 3);
+    let format = PromptFormat::new(&vocabulary, "<think>", "</think>").unwrap();
+    assert_eq!((format.token_bytes(5), format.token_bytes(6)), (&b"[TOOL_CALLS]"[..], &b""[..]));
+    // A caller cannot write it all the same.
+    let ids = format.render(&user("[TOOL_CALLS]"), true).unwrap();
+    assert!(!ids.contains(&5), "{ids:?}");
+}
+
+#[test]
 fn a_tool_call_is_written_as_json_once() {
     let template = "{% for c in messages[0].tool_calls %}{{ c.function.arguments | tojson }}{% endfor %}";
     let call = ToolCall {

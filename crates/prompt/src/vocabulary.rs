@@ -5,7 +5,9 @@ use std::collections::HashMap;
 use stint_gguf::Gguf;
 
 use super::error::PromptError;
+use super::pre_tokenizer::begins_with_token;
 use super::spm::{SPACE, byte_of};
+use super::tool_calls::ToolCallSyntax;
 
 /// The kinds of tokens, as GGUF numbers them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -49,6 +51,8 @@ pub struct Vocabulary {
     pub pre: String,
     /// The token that ends a text.
     pub eos: u32,
+    /// Others of which the file says that they end a turn or a message.
+    pub more_ends: Vec<u32>,
     /// The token that begins a text, where there is one.
     pub bos: Option<u32>,
     /// Whether a prompt begins with it.
@@ -59,14 +63,25 @@ pub struct Vocabulary {
     pub add_space_prefix: bool,
     /// The chat template (`tokenizer.chat_template`).
     pub template: Option<String>,
+    /// The one for requests with tools, where it is another (`tokenizer.chat_template.tool_use`).
+    pub tool_template: Option<String>,
 }
 
 /// What models call the end of a turn, beside their end-of-text token.
-const STOP_TOKENS: [&str; 7] =
-    ["<|im_end|>", "<|endoftext|>", "<|eot_id|>", "<|eom_id|>", "<|end_of_text|>", "<|end|>", "<|return|>"];
+const STOP_TOKENS: [&str; 9] = [
+    "<|im_end|>",
+    "<|endoftext|>",
+    "<|eot_id|>",
+    "<|eom_id|>",
+    "<|end_of_text|>",
+    "<|end|>",
+    "<|return|>",
+    "<end_of_turn>",
+    "<｜end▁of▁sentence｜>",
+];
 
-/// Ways to cut text whose models want a token before every prompt.
-const BEGINNING: [&str; 4] = ["llama-bpe", "llama3", "llama-v3", "tekken"];
+/// What stands around the names of control tokens. Files that were written by hand call some of them ordinary ones.
+const CONTROL_NAMES: [[&str; 2]; 2] = [["<|", "|>"], ["<｜", "｜>"]];
 
 impl Vocabulary {
     /// What a model file says.
@@ -82,24 +97,33 @@ impl Vocabulary {
         };
         let pre = file.text("tokenizer.ggml.pre").unwrap_or_default().to_owned();
         // As llama.cpp has it where the file says nothing.
-        let begins = tokenizer == TokenizerKind::Spm || BEGINNING.contains(&&*pre);
+        let begins = tokenizer == TokenizerKind::Spm || begins_with_token(&pre);
         let texts = |key: &str| file.texts(key).map(<[String]>::to_vec);
+        let tokens = texts("tokenizer.ggml.tokens").ok_or_else(|| lacks("tokenizer.ggml.tokens"))?;
         let kinds = file.integers("tokenizer.ggml.token_type").unwrap_or_default();
+        let kinds = kinds.iter().map(|&kind| u32::try_from(kind).unwrap_or(0));
+        let known = |key: &str| file.integer(key).filter(|id| (*id as usize) < tokens.len());
+        let more_ends: Vec<_> = ["tokenizer.ggml.eot_token_id", "tokenizer.ggml.eom_token_id"]
+            .into_iter()
+            .filter_map(known)
+            .collect();
+        let named = || (0..).zip(&tokens).find(|(_, text)| STOP_TOKENS.contains(&&***text)).map(|(id, _)| id);
+        let eos = known("tokenizer.ggml.eos_token_id").or(more_ends.first().copied()).or_else(named);
         Ok(Vocabulary {
             tokenizer,
-            tokens: texts("tokenizer.ggml.tokens").ok_or_else(|| lacks("tokenizer.ggml.tokens"))?,
-            kinds: kinds.iter().map(|&kind| u32::try_from(kind).unwrap_or(0)).collect(),
+            kinds: kinds.zip(&tokens).map(|(kind, text)| kind_of_name(kind, text)).collect(),
+            eos: eos.ok_or_else(|| lacks("tokenizer.ggml.eos_token_id"))?,
+            more_ends,
+            tokens,
             merges: texts("tokenizer.ggml.merges").unwrap_or_default(),
             scores: file.floats("tokenizer.ggml.scores").unwrap_or_default().to_vec(),
             pre,
-            eos: file
-                .integer("tokenizer.ggml.eos_token_id")
-                .ok_or_else(|| lacks("tokenizer.ggml.eos_token_id"))?,
             bos: file.integer("tokenizer.ggml.bos_token_id"),
             add_bos: file.flag("tokenizer.ggml.add_bos_token").unwrap_or(begins),
             unknown: file.integer("tokenizer.ggml.unknown_token_id"),
             add_space_prefix: file.flag("tokenizer.ggml.add_space_prefix").unwrap_or(true),
             template: file.text("tokenizer.chat_template").map(str::to_owned),
+            tool_template: file.text("tokenizer.chat_template.tool_use").map(str::to_owned),
         })
     }
 
@@ -133,11 +157,15 @@ impl Vocabulary {
     /// The tokens that end a text or a turn, the end-of-text token first.
     pub fn stop_tokens(&self) -> Vec<u32> {
         let mut ends = vec![self.eos];
-        let more = self
+        let named = self
             .of_kind(TokenKind::Control)
             .filter(|(_, token)| STOP_TOKENS.contains(token))
             .map(|(id, _)| id);
-        ends.extend(more.filter(|&id| id != self.eos));
+        for id in self.more_ends.iter().copied().chain(named) {
+            if !ends.contains(&id) {
+                ends.push(id);
+            }
+        }
         ends
     }
 
@@ -151,10 +179,24 @@ impl Vocabulary {
             TokenKind::Normal => decode(token, &alphabet).into(),
             TokenKind::UserDefined => token.as_bytes().into(),
             TokenKind::Byte => byte_of(token).into_iter().collect(),
+            // Structure too, but of the answer: without its text a call could not be read.
+            TokenKind::Control if ToolCallSyntax::is_tag(token) => token.as_bytes().into(),
             TokenKind::Control | TokenKind::Other => Box::default(),
         };
         self.iter().map(bytes).collect()
     }
+}
+
+/// The kind of a token that the file numbers so, and names so: what looks like structure is structure, as llama.cpp has it too.
+fn kind_of_name(kind: u32, name: &str) -> u32 {
+    const USER_DEFINED: u32 = 4;
+    const CONTROL: u32 = 3;
+    let is_framed = CONTROL_NAMES.iter().any(|[start, end]| {
+        name.strip_prefix(start)
+            .and_then(|rest| rest.strip_suffix(end))
+            .is_some_and(|inner| !inner.is_empty())
+    });
+    if kind == USER_DEFINED && (is_framed || STOP_TOKENS.contains(&name)) { CONTROL } else { kind }
 }
 
 /// The byte that each character of GPT-2's printable alphabet stands for.
@@ -174,4 +216,41 @@ fn decode(token: &str, alphabet: &HashMap<char, u8>) -> Vec<u8> {
         }
     }
     bytes
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use stint_gguf::synth::SyntheticModel;
+
+    fn read(
+        integers: Vec<(&'static str, u32)>,
+        tokens: Vec<(u32, &'static str, i32)>,
+    ) -> Result<Vocabulary, PromptError> {
+        let texts = vec![("tokenizer.ggml.model", "gpt2")];
+        let synth = SyntheticModel { integers, tokens, texts, ..SyntheticModel::default() };
+        Vocabulary::from_gguf(&Gguf::from_bytes(synth.bytes().into()).unwrap())
+    }
+
+    #[test]
+    fn a_text_ends_where_the_file_says_and_where_a_turn_does() {
+        let keys =
+            ["tokenizer.ggml.eos_token_id", "tokenizer.ggml.eot_token_id", "tokenizer.ggml.eom_token_id"];
+        let ends = keys.into_iter().zip([3, 7, 9_999]).collect();
+        // As files have them whose maker took all of them for text.
+        let names = ["<|im_end|>", "<tool_call>", "<|done|>", "<|fim_prefix|>"];
+        let vocabulary = read(ends, (5..).zip(names).map(|(id, name)| (id, name, 4)).collect()).unwrap();
+        assert_eq!(vocabulary.stop_tokens(), [3, 7, 5]);
+        let kinds = [5, 6, 7, 8].map(|id| vocabulary.kind(id));
+        let (control, text) = (TokenKind::Control, TokenKind::UserDefined);
+        assert_eq!(kinds, [control, text, control, control]);
+    }
+
+    #[test]
+    fn a_file_that_does_not_say_what_ends_a_text_has_a_token_named_so() {
+        assert_eq!(read(Vec::new(), vec![(5, "<|im_end|>", 3)]).unwrap().eos, 5);
+        let beyond = vec![("tokenizer.ggml.eos_token_id", 64)];
+        assert_eq!(read(beyond.clone(), vec![(5, "<|im_end|>", 3)]).unwrap().eos, 5);
+        assert!(read(beyond, Vec::new()).unwrap_err().to_string().contains("eos_token_id"));
+    }
 }

@@ -74,8 +74,13 @@ pub(super) fn inspect(options: &InspectOptions) -> VerbResult {
         row("template", format!("{thinks}; {calls}"));
     }
     print_line(&align_columns(&rows, 2));
-    let errors =
-        [facts.err().map(|error| error_chain(&error)), format.err().map(|error| error_chain(&error))];
+    // Of what is no model nothing else needs to be said.
+    let errors = match gguf.check_is_model() {
+        Err(error) => [Some(error_chain(&error)), None],
+        Ok(()) => {
+            [facts.err().map(|error| error_chain(&error)), format.err().map(|error| error_chain(&error))]
+        }
+    };
     let errors: Vec<_> = errors.into_iter().flatten().collect();
     errors.iter().for_each(|error| print_line(&format!("It cannot be served here: {error}")));
     Ok(if errors.is_empty() { ExitCode::SUCCESS } else { ExitCode::FAILURE })

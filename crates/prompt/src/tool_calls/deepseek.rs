@@ -3,9 +3,16 @@
 
 use super::json::{self, WrittenCall};
 
+/// Before the first call and behind the last.
+pub(super) const START: &str = "<｜tool▁calls▁begin｜>";
+pub(super) const LAST: &str = "<｜tool▁calls▁end｜>";
+
 const BEGIN: &str = "<｜tool▁call▁begin｜>";
 const PARTED: &str = "<｜tool▁sep｜>";
 const END: &str = "<｜tool▁call▁end｜>";
+
+/// All of them.
+pub(super) const TAGS: [&str; 5] = [START, LAST, BEGIN, PARTED, END];
 
 /// Calls one after another; nothing if one of them is none.
 pub(super) fn read(text: &str) -> Option<Vec<WrittenCall>> {

@@ -9,6 +9,7 @@ mod deepseek;
 mod frame;
 mod harmony;
 mod json;
+mod mistral;
 mod syntax;
 
 use std::borrow::Cow;

@@ -6,7 +6,7 @@ use stint_types::chat::Tool;
 
 use super::coder::{self, StringParams};
 use super::json::{self, WrittenCall};
-use super::{deepseek, harmony};
+use super::{deepseek, harmony, mistral};
 
 /// How a family of models writes a call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -14,7 +14,8 @@ pub enum ToolCallSyntax {
     /// `<tool_call>{"name": …, "arguments": {…}}</tool_call>`: Hermes, Qwen 2.5 and 3, and many that were trained on
     /// their data.
     Hermes,
-    /// `[TOOL_CALLS][{"name": …, "arguments": {…}}, …]`, to the end of the text: Mistral.
+    /// `[TOOL_CALLS][{"name": …, "arguments": {…}}, …]`, to the end of the text: Mistral. Since Devstral and Magistral each
+    /// call is `[TOOL_CALLS]…[ARGS]{…}`.
     Mistral,
     /// The whole answer is `{"name": …, "parameters": {…}}`, several of them parted by `;`: Llama 3.1 and later.
     Llama,
@@ -36,13 +37,13 @@ impl ToolCallSyntax {
         let has = |mark: &str| template.contains(mark);
         if has("<function=") && has("<parameter=") {
             Some(ToolCallSyntax::Coder)
-        } else if has("<｜tool▁calls▁begin｜>") {
+        } else if has(deepseek::START) {
             Some(ToolCallSyntax::DeepSeek)
         } else if has("<|channel|>commentary") && has("to=functions.") {
             Some(ToolCallSyntax::Harmony)
         } else if has("<tool_call>") {
             Some(ToolCallSyntax::Hermes)
-        } else if has("[TOOL_CALLS]") {
+        } else if has(mistral::START) {
             Some(ToolCallSyntax::Mistral)
         } else if has("<|start_header_id|>") && has("\"parameters\"") {
             Some(ToolCallSyntax::Llama)
@@ -51,14 +52,21 @@ impl ToolCallSyntax {
         }
     }
 
+    /// Whether a token of this name is a part of a call. Many models have such tokens among those that have no text.
+    pub(crate) fn is_tag(name: &str) -> bool {
+        [&["<tool_call>", WRAPPED][..], &mistral::TAGS, &deepseek::TAGS]
+            .iter()
+            .any(|tags| tags.contains(&name))
+    }
+
     /// What a call may begin with. Llama's brace is a part of the call; a tag is none. A coder's function begins one only
     /// where there is such a tool: others are written about.
     pub(super) fn starts(self, tools: &[Tool]) -> Vec<Cow<'static, str>> {
         let tags: &[&'static str] = match self {
             ToolCallSyntax::Hermes | ToolCallSyntax::Coder => &["<tool_call>"],
-            ToolCallSyntax::Mistral => &["[TOOL_CALLS]"],
+            ToolCallSyntax::Mistral => &[mistral::START],
             ToolCallSyntax::Llama => &["{"],
-            ToolCallSyntax::DeepSeek => &["<｜tool▁calls▁begin｜>"],
+            ToolCallSyntax::DeepSeek => &[deepseek::START],
             ToolCallSyntax::Harmony => harmony::STARTS,
         };
         let functions =
@@ -71,7 +79,7 @@ impl ToolCallSyntax {
         match self {
             ToolCallSyntax::Coder if coder::is_start(opened) => Some(coder::END),
             ToolCallSyntax::Hermes | ToolCallSyntax::Coder => Some(WRAPPED),
-            ToolCallSyntax::DeepSeek => Some("<｜tool▁calls▁end｜>"),
+            ToolCallSyntax::DeepSeek => Some(deepseek::LAST),
             ToolCallSyntax::Harmony => Some(harmony::END),
             ToolCallSyntax::Mistral | ToolCallSyntax::Llama => None,
         }
@@ -94,7 +102,7 @@ impl ToolCallSyntax {
                 coder::read(&[opened, text, coder::END].concat(), texts)
             }
             ToolCallSyntax::Hermes => json::parse_one(text),
-            ToolCallSyntax::Mistral => json::parse_list(text),
+            ToolCallSyntax::Mistral => mistral::read(text),
             ToolCallSyntax::Llama => json::parse_sequence(text),
             ToolCallSyntax::Coder => coder::read(text, texts),
             ToolCallSyntax::DeepSeek => deepseek::read(text),
@@ -105,7 +113,8 @@ impl ToolCallSyntax {
     /// Whether what the end of the text left open is a call that broke off, and no text.
     pub(super) fn is_truncated(self, text: &str) -> bool {
         match self {
-            ToolCallSyntax::Mistral | ToolCallSyntax::Llama => json::is_unfinished(text),
+            ToolCallSyntax::Mistral => mistral::is_truncated(text),
+            ToolCallSyntax::Llama => json::is_unfinished(text),
             // Nobody writes such a tag into a text.
             ToolCallSyntax::Hermes
             | ToolCallSyntax::Coder

@@ -115,6 +115,16 @@ fn families_without_an_end_tag_call_to_the_end() {
 }
 
 #[test]
+fn later_mistrals_put_a_tag_before_each_call_and_one_before_its_arguments() {
+    let two = r#"Sure. [TOOL_CALLS]f[ARGS]{"a": 1}[TOOL_CALLS]g[CALL_ID]k3J9x2Qa1[ARGS]{}"#;
+    check(ToolCallSyntax::Mistral, two, "Sure.", &[r#"f({"a": 1})"#, "g({})"]);
+    check(ToolCallSyntax::Mistral, r#"[TOOL_CALLS]f{"a": "[ARGS"}"#, "", &[r#"f({"a": "[ARGS"})"#]);
+    check(ToolCallSyntax::Mistral, r#"a [TOOL_CALLS]f[ARGS]{"a": "#, "a", &[]);
+    let none = "The tag [TOOL_CALLS] comes before {1}.";
+    check(ToolCallSyntax::Mistral, none, none, &[]);
+}
+
+#[test]
 fn coders_write_each_argument_between_tags_of_its_own() {
     let one = "<tool_call>\n<function=search>\n<parameter=q>\n7 <b>\n\n\"é\"\n</parameter>\n<parameter=count>\n7\n\
                </parameter>\n</function>\n</tool_call>";
