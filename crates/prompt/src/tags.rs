@@ -13,6 +13,9 @@ pub enum TaggedSpan {
     End,
 }
 
+/// A thought may begin behind so much white space, in bytes: some models write white space until a limit ends them.
+const SPACE_MAX: usize = 256;
+
 /// Splits text that arrives in pieces at its tags, wherever the pieces are cut.
 ///
 /// A thought may begin only where nothing but white space was said before, so that an answer *about* tags
@@ -127,7 +130,9 @@ impl Splitter {
     /// Decides whether the text begins with a thought; false if more of it is needed.
     fn enter(&mut self) -> bool {
         let text = self.held.trim_start();
-        if text.starts_with(&self.start) {
+        if self.held.len() - text.len() > SPACE_MAX {
+            self.place = SplitterState::Plain;
+        } else if text.starts_with(&self.start) {
             self.held = text.to_owned();
         } else if self.start.starts_with(text) {
             return false;
@@ -209,6 +214,14 @@ mod tests {
     #[test]
     fn a_thought_that_the_prompt_opened_shows_only_its_end() {
         check(true, "a<b ü</think> c", &[thought("a<b ü"), TaggedSpan::End, answer(" c")]);
+    }
+
+    #[test]
+    fn white_space_without_end_is_not_held_back() {
+        let few = " ".repeat(SPACE_MAX);
+        check(false, &format!("{few}<think>x</think>"), &[TaggedSpan::Start, thought("x"), TaggedSpan::End]);
+        let many = format!("{few}\n<think>x");
+        check(false, &many, &[answer(&many)]);
     }
 
     #[test]

@@ -14,6 +14,9 @@ const FENCE: &str = "```";
 /// What may stand behind the mark that opens one, in small letters.
 const LANGUAGES: [&str; 3] = ["json", "jsonc", ""];
 
+/// A fence stands behind, and its end between, so much blank at most, in bytes: some models write blank until a limit ends them.
+const BLANK_MAX: usize = 256;
+
 /// A reader of answers without their fence.
 #[derive(Debug)]
 pub(super) struct UnfencedReader<R> {
@@ -127,6 +130,9 @@ enum Opening {
 
 fn opening(text: &str) -> Opening {
     let trimmed = text.trim_start();
+    if text.len() - trimmed.len() > BLANK_MAX {
+        return Opening::None;
+    }
     let Some(after) = trimmed.strip_prefix(FENCE) else {
         return if FENCE.starts_with(trimmed) { Opening::Unclear } else { Opening::None };
     };
@@ -144,7 +150,12 @@ fn opening(text: &str) -> Opening {
 fn closing_at(text: &str) -> usize {
     let marks = text.trim_end();
     let before = marks.trim_end_matches('`');
-    if marks.len() - before.len() > FENCE.len() { text.len() } else { before.trim_end().len() }
+    let is_fence = (1..=FENCE.len()).contains(&(marks.len() - before.len()));
+    if before.len() < marks.len() && (!is_fence || text.len() - marks.len() > BLANK_MAX) {
+        return text.len();
+    }
+    let most = before.ceil_char_boundary(before.len().saturating_sub(BLANK_MAX));
+    before.trim_end().len().max(most)
 }
 
 #[cfg(test)]
@@ -206,5 +217,19 @@ mod tests {
         check("```json\n{}\n```\nThat is all.", "{}\n```\nThat is all.");
         check("``", "``");
         check("", "");
+    }
+
+    #[test]
+    fn blank_without_end_is_not_held_back() {
+        let (many, most) = (" ".repeat(BLANK_MAX + 1), " ".repeat(BLANK_MAX));
+        check(&format!("```json\n{{}}{most}```{most}"), "{}");
+        check(&format!("```json\n{{}}{many}```"), "{} ");
+        for fenced in [format!("{many}```json\n{{}}\n```"), format!("{{}}\n```{many}x")] {
+            check(&fenced, &fenced);
+        }
+        let mut reader = UnfencedReader::new(Texts);
+        let mut pieces = VecDeque::new();
+        reader.read(format!("{{}}{many}").as_bytes(), &mut pieces).unwrap();
+        assert!(matches!(&pieces[0], Piece::Answer { text, .. } if text.len() == 2 + many.len()));
     }
 }

@@ -31,6 +31,9 @@ pub enum AnswerSegment {
     Call(ToolCallDelta),
 }
 
+/// So much blank, in bytes, may be held back because a call may follow: some models write blank until a limit ends them.
+const BLANK_HELD_MAX: usize = 256;
+
 /// Reads calls out of an answer that arrives in pieces, wherever the pieces are cut.
 #[derive(Debug, Clone)]
 pub struct ToolCallParser {
@@ -169,10 +172,11 @@ impl ToolCallParser {
     /// Passes over a tag that belongs to the call before it, where it comes next; false while that is not known.
     fn skip_tail(&mut self, tail: &'static str) -> bool {
         let next = self.buffer.trim_start();
-        if next.len() < tail.len() && tail.starts_with(next) {
+        let is_near = self.buffer.len() - next.len() <= BLANK_HELD_MAX;
+        if is_near && next.len() < tail.len() && tail.starts_with(next) {
             return false;
         }
-        if let Some(rest) = next.strip_prefix(tail) {
+        if let Some(rest) = next.strip_prefix(tail).filter(|_| is_near) {
             self.buffer = rest.to_owned();
         }
         self.tail = None;
@@ -196,7 +200,7 @@ impl ToolCallParser {
         let Some((at, tag)) = found else {
             // Blank before a call is no part of the answer, and whether one follows is not known yet.
             let sure = &self.buffer[..self.buffer.len() - self.tag_begun()];
-            let rest = self.buffer.split_off(sure.trim_end().len());
+            let rest = self.buffer.split_off(held_from(sure));
             let text = std::mem::replace(&mut self.buffer, rest);
             self.emit(text, said);
             return false;
@@ -204,7 +208,7 @@ impl ToolCallParser {
         let rest = self.buffer.split_off(at + tag.len());
         let mut before = std::mem::replace(&mut self.buffer, rest);
         before.truncate(at);
-        self.blank = before.split_off(before.trim_end().len());
+        self.blank = before.split_off(held_from(&before));
         self.opened = tag;
         self.emit(before, said);
         self.state = CallParserState::Call;
@@ -245,6 +249,12 @@ impl ToolCallParser {
             said.push(AnswerSegment::Text(text));
         }
     }
+}
+
+/// Where the blank at the end of a text begins that is no part of the answer if a call follows. What is more than may be held is one.
+fn held_from(text: &str) -> usize {
+    let most = text.ceil_char_boundary(text.len().saturating_sub(BLANK_HELD_MAX));
+    text.trim_end().len().max(most)
 }
 
 /// How many bytes at the end of the text may be the beginning of the tag.

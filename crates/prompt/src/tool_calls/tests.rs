@@ -208,6 +208,17 @@ fn a_call_of_very_many_pieces_takes_no_longer_than_one_of_few() {
 }
 
 #[test]
+fn blank_without_end_is_not_held_back() {
+    let call = "<tool_call>{\"name\": \"f\", \"arguments\": {}}</tool_call>";
+    let text = format!("Well.{}{call}{}", " ".repeat(BLANK_HELD_MAX + 2), " ".repeat(BLANK_HELD_MAX + 1));
+    let pieces: Vec<&str> =
+        text.as_bytes().chunks(1).map(|byte| std::str::from_utf8(byte).unwrap()).collect();
+    let expected = ("Well.   ".to_owned(), vec!["f({})".to_owned()]);
+    assert_eq!(read(ToolCallSyntax::Hermes, &pieces), expected);
+    assert_eq!(read(ToolCallSyntax::Hermes, &[&text]), expected);
+}
+
+#[test]
 fn a_template_shows_which_family_it_is_of() {
     let of = ToolCallSyntax::of_template;
     assert_eq!(of("<tool_call>\\n<function=x>\\n<parameter=y>"), Some(ToolCallSyntax::Coder));
