@@ -47,7 +47,7 @@ fn dialect(kind: Kind) -> Dialect {
         Kind::Mistral => Dialect::mistral(),
         Kind::Xai => Dialect::xai(),
         Kind::Ollama => Dialect::ollama(),
-        Kind::OpenAi => Dialect::openai(),
+        Kind::Moonshot | Kind::OpenAi => Dialect::openai(),
     }
 }
 
@@ -190,6 +190,46 @@ async fn a_thought_is_held_as_its_class_promises_and_the_answer_comes() {
             assert!(charged + 3 * 4 >= billed, "{what}: {charged} for {billed}");
         } else {
             assert_eq!(charged, billed, "{what}");
+        }
+    }
+}
+
+fn tools() -> Value {
+    let parameters = json!({ "type": "object", "properties": {} });
+    json!([{ "type": "function", "function": { "name": "look", "parameters": parameters } }])
+}
+
+#[tokio::test]
+async fn a_forced_tool_goes_without_the_thought_that_its_provider_does_not_take_with_it() {
+    for (kind, class) in all().filter(|(kind, _)| [Kind::DeepSeek, Kind::DashScope].contains(kind)) {
+        let scene = Scene::new(kind, &[class], Script::new(300, 5)).await;
+        for choice in [json!("required"), json!({ "type": "function", "function": { "name": "look" } })] {
+            let answer = scene.ask(&json!({ "tools": tools(), "tool_choice": choice })).await.good();
+            assert_eq!(answer["budget"]["thinking"]["used"], 0, "{kind:?} {class:?}");
+        }
+        assert!(scene.emulator.refusals().is_empty(), "{kind:?}: {:?}", scene.emulator.refusals());
+        assert_eq!(scene.charged().await, scene.emulator.bill(), "{kind:?} {class:?}");
+    }
+}
+
+#[tokio::test]
+async fn a_run_goes_on_as_its_provider_wants_it_though_its_thoughts_were_lost_and_the_user_interrupts() {
+    let call =
+        json!({ "id": "D681PevKs", "type": "function", "function": { "name": "look", "arguments": "{}" } });
+    let result = json!({ "role": "tool", "tool_call_id": "D681PevKs", "content": "a dog" });
+    let user = |text: &str| json!({ "role": "user", "content": text });
+    let calls = json!({ "role": "assistant", "content": null, "tool_calls": [call] });
+    let answered = json!({ "role": "assistant", "content": "A dog." });
+    let runs = [
+        json!([user("look"), calls, result, user("Stop. A cat?")]),
+        json!([user("look"), calls, result, answered, user("Sure?")]),
+    ];
+    for (kind, class) in all() {
+        for run in &runs {
+            let scene = Scene::new(kind, &[class], Script::new(6, 5)).await;
+            let answer = scene.ask(&json!({ "tools": tools(), "messages": run })).await.good();
+            assert_eq!(said(&answer).trim(), "so so so so so", "{kind:?} {class:?}");
+            assert!(scene.emulator.refusals().is_empty(), "{kind:?}: {:?}", scene.emulator.refusals());
         }
     }
 }

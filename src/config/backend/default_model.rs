@@ -1,6 +1,7 @@
 //! The defaults of a model of which only the name and the backend are known.
 
 use stint_backend::local;
+use stint_backend::remote::openai::LimitMember;
 use stint_backend::remote::{anthropic, gemini, llamacpp, openai, responses};
 use stint_types::catalog::{ConversationRules, EnforcementClass, GoesOn, Model};
 use stint_types::units::Tokens;
@@ -8,6 +9,7 @@ use stint_types::units::Tokens;
 use super::declared_model::DeclaredModel;
 use super::defaults::BackendDefaults;
 use super::hand_off::{END_TAG, HAND_OFF, START_TAG, hand_off, overhead_bound};
+use super::host::limits_by_max_tokens;
 use super::kind::BackendKind;
 use super::loading::Loading;
 use super::model_config::ModelConfig;
@@ -147,6 +149,9 @@ fn source(name: &str, base: &BackendDefaults) -> ModelSource {
 
 fn chat(name: &str, base: &BackendDefaults) -> openai::Settings {
     let mut dialect = dialect::dialect_of(base.kind);
+    if limits_by_max_tokens(base.host().as_deref()) {
+        dialect.limit = LimitMember::MaxTokens;
+    }
     dialect.limit = base.limit.unwrap_or(dialect.limit);
     openai::Settings {
         client: base.client.clone(),

@@ -88,10 +88,16 @@ pub(super) fn apply(section: &Section<'_>, settings: &mut Settings) {
     }
     match section.get("thoughts_back") {
         Some(true) if dialect.thought_replay == ThoughtReplay::Never => {
-            dialect.thought_replay = ThoughtReplay::AsReceived("reasoning_content");
+            let is_part = dialect.resume == ResumeMethod::PrefixPart;
+            dialect.thought_replay =
+                if is_part { ThoughtReplay::AsPart } else { ThoughtReplay::AsReceived("reasoning_content") };
         }
         Some(false) => dialect.thought_replay = ThoughtReplay::Never,
         Some(true) | None => {}
+    }
+    if let Some(missing) = section.get::<String>("thought_missing") {
+        dialect.thought_replay =
+            ThoughtReplay::WithCalls { member: "reasoning_content", missing: missing.into() };
     }
     member_words(section, "omit", &mut dialect.omits);
     member_words(section, "omit_thinking", &mut dialect.omits_thinking);

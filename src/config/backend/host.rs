@@ -48,6 +48,11 @@ const PROVIDER_HOSTS: &[&str] = &[
     "venice.ai",
 ];
 
+/// Hosts that know the limit of an answer as `max_tokens` alone. What DeepSeek and Z.ai are sent as `max_completion_tokens` they leave
+/// out without a word, so that nothing holds the answer.
+const MAX_TOKENS_HOSTS: &[&str] =
+    &["deepseek.com", "z.ai", "bigmodel.cn", "together.xyz", "together.ai", "nvidia.com"];
+
 /// The ends of names that no public server has.
 const PRIVATE_DOMAINS: &[&str] = &["localhost", "local", "internal", "lan", "home.arpa"];
 
@@ -75,6 +80,11 @@ pub(super) fn host_of(url: &str) -> Option<String> {
 /// Whether somebody who serves models for money is known to be at that host.
 pub(super) fn is_provider(at: Option<&str>) -> bool {
     PROVIDER_HOSTS.iter().any(|provider| is_host(at, provider))
+}
+
+/// Whether the limit of an answer is called `max_tokens` there.
+pub(super) fn limits_by_max_tokens(at: Option<&str>) -> bool {
+    MAX_TOKENS_HOSTS.iter().any(|host| is_host(at, host))
 }
 
 /// Whether an upstream is at that host, or below it.

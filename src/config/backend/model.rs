@@ -10,13 +10,14 @@ use super::known_models::KnownModels;
 use super::{capabilities, coherence, curve, dialect, model_keys, non_thinking, provider};
 
 /// The keys that models of only some kinds have.
-const KIND_SPECIFIC_KEYS: [&str; 8] = [
+const KIND_SPECIFIC_KEYS: [&str; 9] = [
     "efforts",
     "upstream",
     "start_tag",
     "end_tag",
     "starts_in_thinking",
     "thoughts_back",
+    "thought_missing",
     "hand_off",
     "tool_syntax",
 ];

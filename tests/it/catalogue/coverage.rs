@@ -7,7 +7,7 @@ const SHIPPED: &str = include_str!("../../../config/models.toml");
 
 /// The keys that change what is sent or how an answer is read. Every name that such an entry is about must have a pair. `thoughts_bound`
 /// shows over whole runs alone, which `providers::bound` has.
-const KEYS: [&str; 24] = [
+const KEYS: [&str; 27] = [
     "allowed_tools",
     "cache_breakpoints",
     "cache_min",
@@ -20,17 +20,20 @@ const KEYS: [&str; 24] = [
     "late_instructions",
     "late_tools",
     "off_peak",
+    "omit",
     "omit_thinking",
     "refuses_forced_tools",
     "responses_efforts",
     "sampling",
     "start_tag",
     "starts_in_thinking",
+    "switch_as",
     "task_budget_min",
     "thinking",
     "thinking_min",
     "thinking_off",
     "thinks_always",
+    "thought_missing",
     "thoughts_back",
 ];
 /// The same, of which one name of an entry is enough: the others are served alike.

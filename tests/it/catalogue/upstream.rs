@@ -31,6 +31,7 @@ impl Upstream {
             ("responses", _) => Upstream::Own(Emulator::start_by(Responses, turn)),
             ("openai", "api.openai.com") => Upstream::Own(Emulator::start_by(OpenAi, turn)),
             ("openai", "api.deepseek.com") | ("deepseek", _) => chat(Kind::DeepSeek),
+            ("openai", "api.moonshot.ai" | "api.moonshot.cn") => chat(Kind::Moonshot),
             ("openai", _) => chat(Kind::OpenAi),
             ("mistral", _) => chat(Kind::Mistral),
             ("xai", _) => chat(Kind::Xai),

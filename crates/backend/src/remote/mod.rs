@@ -17,6 +17,7 @@ mod embeddings;
 mod event_repair;
 mod event_stream;
 mod finish_word;
+mod forced_tool;
 mod form_instruction;
 pub mod gemini;
 #[cfg(test)]

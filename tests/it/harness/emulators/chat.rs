@@ -33,6 +33,7 @@ pub(crate) enum Kind {
     Mistral,
     Xai,
     Ollama,
+    Moonshot,
     OpenAi,
 }
 
@@ -303,7 +304,7 @@ fn token(kind: Kind, work: &Work, record: &Record, (at, tokens): (u64, u64)) -> 
         Kind::Mistral => {
             json!({ "content": [{ "type": "thinking", "thinking": [{ "type": "text", "text": hm }] }] })
         }
-        Kind::DeepSeek | Kind::DashScope | Kind::Sglang | Kind::LlamaCpp => {
+        Kind::DeepSeek | Kind::DashScope | Kind::Sglang | Kind::LlamaCpp | Kind::Moonshot => {
             json!({ "reasoning_content": hm })
         }
     };

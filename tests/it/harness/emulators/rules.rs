@@ -94,6 +94,7 @@ fn refuse(kind: Kind, script: Script, path: &str, body: &Value) -> Result<(), Re
         Kind::Vllm | Kind::Sglang | Kind::LlamaCpp => open_weights(kind, script, body),
         Kind::Mistral => return mistral(body),
         Kind::Xai => xai(body),
+        Kind::Moonshot => moonshot(body),
         Kind::Ollama | Kind::OpenAi => None,
     };
     objection.map_or(Ok(()), |what| Err((400, error(kind, what))))
@@ -105,13 +106,16 @@ fn last(body: &Value) -> &Value {
 
 fn deepseek(path: &str, body: &Value) -> Option<&'static str> {
     let (prefix, answers) = (last(body)["prefix"] == true, last(body)["role"] == "assistant");
-    let lost = body["messages"].as_array().unwrap().iter().any(lacks_its_thought);
+    let has_calls = messages(body).any(|message| message.get("tool_calls").is_some());
+    let lost = has_calls && messages(body).any(lacks_its_thought);
     if prefix && !path.starts_with("/beta") {
         Some("prefix is a beta feature")
     } else if answers && !prefix {
         Some("the last message is not the user's")
     } else if is_on(Kind::DeepSeek, body) && lost {
         Some("The reasoning_content in the thinking mode must be passed back to the API.")
+    } else if is_on(Kind::DeepSeek, body) && is_forced(body) {
+        Some("Thinking mode does not support this tool_choice")
     } else if body["response_format"]["type"] == "json_schema" {
         Some("This response_format type is unavailable now")
     } else if body["response_format"]["type"] == "json_object" && !says_json(body) {
@@ -130,6 +134,8 @@ fn says_json(body: &Value) -> bool {
 fn dashscope(body: &Value) -> Option<&'static str> {
     if last(body)["partial"] == true && is_on(Kind::DashScope, body) {
         Some("partial mode does not go with thinking")
+    } else if is_on(Kind::DashScope, body) && is_forced(body) {
+        Some("The tool_choice parameter does not support being set to required or object in thinking mode")
     } else {
         (last(body)["role"] == "assistant").then_some("the last message is not the user's")
     }
@@ -168,7 +174,29 @@ fn mistral(body: &Value) -> Result<(), Refusal> {
     if last(body)["role"] == "assistant" && last(body)["prefix"] != true {
         return Err((400, error(Kind::Mistral, "Expected last role User or Tool")));
     }
+    // NousResearch/hermes-agent#20154 and many others.
+    let follows = messages(body).zip(messages(body).skip(1));
+    if follows.into_iter().any(|(first, next)| first["role"] == "tool" && next["role"] == "user") {
+        return Err((400, error(Kind::Mistral, "Unexpected role 'user' after role 'tool'")));
+    }
     Ok(())
+}
+
+/// By platform.kimi.ai/docs, theopenco/llmgateway#2093 (an empty thought counts as none) and kodustech/kodus-ai#1120.
+fn moonshot(body: &Value) -> Option<&'static str> {
+    let is_lost = |thought: &Value| thought.as_str().is_none_or(str::is_empty);
+    let mut calls = messages(body).filter(|message| message.get("tool_calls").is_some());
+    if is_on(Kind::Moonshot, body) && calls.any(|message| is_lost(&message["reasoning_content"])) {
+        Some("thinking is enabled but reasoning_content is missing in assistant tool call message at index 1")
+    } else if is_on(Kind::Moonshot, body) && is_forced(body) && body["model"] != "kimi-k3" {
+        Some("tool_choice 'required' is incompatible with thinking enabled")
+    } else if body.get("temperature").is_some_and(|temperature| temperature != 1) {
+        Some("invalid temperature: only 1 is allowed for this model")
+    } else if body.get("top_p").is_some_and(|top_p| top_p != 0.95) {
+        Some("invalid top_p: only 0.95 is allowed for this model")
+    } else {
+        None
+    }
 }
 
 fn xai(body: &Value) -> Option<&'static str> {
@@ -194,15 +222,27 @@ fn error(kind: Kind, what: &str) -> Value {
     }
 }
 
-/// A turn that called tools and lost its thought.
+/// A turn of the model that lost its thought: where a tool was called, each must come back, the answer's behind the calls too
+/// (openclaw/openclaw#73417, vercel/ai#13203). What the caller goes on from has none of its own.
 fn lacks_its_thought(message: &Value) -> bool {
-    message.get("tool_calls").is_some() && message.get("reasoning_content").is_none()
+    let goes_on = message["prefix"] == true;
+    message["role"] == "assistant" && !goes_on && message.get("reasoning_content").is_none()
+}
+
+/// Whether a tool must be called. `DeepSeek`, `DashScope` and Moonshot take that of no model that thinks (deepseek-ai/DeepSeek-V3#1376,
+/// cloudwego/eino#994, UKGovernmentBEIS/inspect_ai#5152).
+fn is_forced(body: &Value) -> bool {
+    body["tool_choice"] == "required" || body["tool_choice"].is_object()
+}
+
+fn messages(body: &Value) -> impl Iterator<Item = &Value> {
+    body["messages"].as_array().unwrap().iter()
 }
 
 /// Whether it is to think: all do unless they are told otherwise.
 fn is_on(kind: Kind, body: &Value) -> bool {
     match kind {
-        Kind::DeepSeek => body["thinking"]["type"] != "disabled",
+        Kind::DeepSeek | Kind::Moonshot => body["thinking"]["type"] != "disabled",
         Kind::DashScope => body["enable_thinking"] == true,
         Kind::OpenRouter => body["reasoning"]["enabled"] != false,
         Kind::Vllm | Kind::Sglang | Kind::LlamaCpp => on_template(body) != Some(false),

@@ -9,6 +9,7 @@ use crate::remote::begun_answer;
 use crate::remote::caller_options::{
     FunctionDeclaration, OpenAiToolChoice, disables_parallel_tools, end_user, insert_present, refuse_bias,
 };
+use crate::remote::forced_tool;
 use crate::remote::form_instruction;
 use crate::remote::wire::{self, decimal};
 use crate::{BackendCall, Failure, GenerationPart, UnsupportedFeature};
@@ -292,7 +293,7 @@ pub(super) fn thinking_ruled_out(settings: &Settings, request: &Request) -> Opti
         return None;
     }
     Some(match choice {
-        Some(choice) if choice.is_forced() => "no thought goes with a forced tool there",
+        Some(choice) if choice.is_forced() => forced_tool::NO_THOUGHT,
         _ if request.ends_with_assistant() => begun_answer::NO_THOUGHT,
         _ => "the turn with the last tool calls came back without its signed thought",
     })
@@ -316,10 +317,7 @@ fn may_think(
         && settings.thinking_off == AnthropicThinkingOff::Never
         && settings.thinking != AnthropicThinking::Never
     {
-        return Err(Failure::incapable(
-            UnsupportedFeature::Choice,
-            "this model always thinks, so no tool can be forced on it",
-        ));
+        return Err(Failure::incapable(UnsupportedFeature::Choice, forced_tool::ALWAYS_THINKS));
     }
     let interrupted =
         settings.thinking == AnthropicThinking::Budget && conversation::is_unsigned(settings, request);

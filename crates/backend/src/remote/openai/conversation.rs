@@ -6,18 +6,24 @@ use crate::Thought;
 use crate::remote::{passthrough, tool_media, wire};
 use stint_types::chat::{CacheTtl, ContentPart, Message, Role, ToolCallExtra};
 
+use super::Settings;
 use super::dialect::{ResumeMethod, ThoughtReplay};
-use super::{Dialect, Settings};
+
+/// What the assistant says to a tool's result where it must say something.
+const RESULT_ANSWER: &str = "Understood.";
 
 /// The caller's conversation.
 pub(in crate::remote) fn plain_messages(settings: &Settings, messages: &[Message]) -> Vec<Value> {
     let messages = tool_media::moved(messages, |_| false);
+    let has_calls = messages.iter().any(|message| !message.tool_calls.is_empty());
+    // What the caller begins at the end has no thought of its own.
+    let ended = messages.len().saturating_sub(1);
     let Value::Array(mut turns) = wire::messages(&messages, false) else { return Vec::new() };
-    for (turn, message) in turns.iter_mut().zip(&*messages) {
+    for (at, (turn, message)) in turns.iter_mut().zip(&*messages).enumerate() {
         settings.dialect.call_ids.rewrite(turn);
         passthrough::add_message_members(turn, message, &settings.client.members);
         return_extras(settings, message, turn);
-        if let Some((name, thought)) = replayed_thought(settings, message) {
+        if let Some((name, thought)) = replayed_thought(settings, message, turn, has_calls && at < ended) {
             turn[name] = thought;
         }
         let content = if settings.dialect.passes_cache_marks {
@@ -31,7 +37,20 @@ pub(in crate::remote) fn plain_messages(settings: &Settings, messages: &[Message
             turn["content"] = content;
         }
     }
-    turns
+    if settings.dialect.results_are_answered { with_answered_results(turns) } else { turns }
+}
+
+/// The turns with an answer between a tool's result and the user's message behind it: callers who interrupt a run have none, and
+/// neither has what moved out of a result.
+fn with_answered_results(turns: Vec<Value>) -> Vec<Value> {
+    let mut answered: Vec<Value> = Vec::with_capacity(turns.len());
+    for turn in turns {
+        if turn["role"] == "user" && answered.last().is_some_and(|last| last["role"] == "tool") {
+            answered.push(json!({"role": "assistant", "content": RESULT_ANSWER}));
+        }
+        answered.push(turn);
+    }
+    answered
 }
 
 /// Marks the end of the instructions at the beginning for the provider's cache.
@@ -66,10 +85,7 @@ pub(super) fn resumed_messages(
         }
         ResumeMethod::PrefixPart => {
             let text = [&thought.text, untagged_hand_off(settings, thought)].concat();
-            let inner = json!([{"type": "text", "text": text}]);
-            let mut content = vec![json!({"type": "thinking", "thinking": inner, "closed": true})];
-            content.extend((!answer.is_empty()).then(|| json!({"type": "text", "text": answer})));
-            json!({"role": "assistant", "content": content, "prefix": true})
+            json!({"role": "assistant", "content": thinking_parts(&text, &json!(answer)), "prefix": true})
         }
         ResumeMethod::FinalMessage | ResumeMethod::Never => {
             let opened = [&settings.start_tag, "\n", &thought.text].concat();
@@ -80,6 +96,18 @@ pub(super) fn resumed_messages(
         }
     });
     turns
+}
+
+/// A closed thought, and what was said behind it.
+fn thinking_parts(thought: &str, said: &Value) -> Value {
+    let inner = json!([{"type": "text", "text": thought}]);
+    let mut parts = vec![json!({"type": "thinking", "thinking": inner, "closed": true})];
+    match said {
+        Value::String(text) if !text.is_empty() => parts.push(json!({"type": "text", "text": text})),
+        Value::Array(more) => parts.extend(more.iter().cloned()),
+        _ => {}
+    }
+    Value::Array(parts)
 }
 
 /// The same, with a new turn that asks for the answer to a thought which was cut. It goes into the user's last turn where
@@ -117,16 +145,20 @@ fn return_extras(settings: &Settings, message: &Message, turn: &mut Value) {
     }
 }
 
-/// What goes back of the thought before a turn, and under which name.
-fn replayed_thought(settings: &Settings, message: &Message) -> Option<(&'static str, Value)> {
-    let Settings { dialect: Dialect { thought_replay: thoughts_back, .. }, .. } = settings;
-    match *thoughts_back {
+/// What goes back of the thought before a turn, and under which name; `in_run` if that is a turn of a conversation with calls.
+fn replayed_thought(
+    settings: &Settings,
+    message: &Message,
+    turn: &Value,
+    in_run: bool,
+) -> Option<(&'static str, Value)> {
+    let thought = || message.thought.as_deref().filter(|thought| !thought.is_empty());
+    match &settings.dialect.thought_replay {
         ThoughtReplay::Never => None,
-        ThoughtReplay::AsReceived(member) => Some((member, json!(message.thought.as_ref()?))),
-        ThoughtReplay::WithCalls(_) if message.tool_calls.is_empty() => None,
-        ThoughtReplay::WithCalls(member) => {
-            Some((member, json!(message.thought.as_deref().unwrap_or_default())))
-        }
+        ThoughtReplay::AsReceived(member) => Some((*member, json!(message.thought.as_ref()?))),
+        ThoughtReplay::WithCalls { .. } if !in_run || message.role != Role::Assistant => None,
+        ThoughtReplay::WithCalls { member, missing } => Some((*member, json!(thought().unwrap_or(missing)))),
+        ThoughtReplay::AsPart => Some(("content", thinking_parts(thought()?, &turn["content"]))),
         ThoughtReplay::Details => {
             let maker = settings.maker();
             let blocks = message.signed_by(&maker).filter(|block| ToolCallExtra::read(block).is_none());

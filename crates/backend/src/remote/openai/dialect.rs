@@ -41,6 +41,10 @@ pub struct Dialect {
     pub thought_replay: ThoughtReplay,
     /// The ids of tool calls that it takes.
     pub call_ids: CallIdForm,
+    /// True if no tool can be forced while it thinks.
+    pub forces_unthought: bool,
+    /// True if an answer of the assistant must stand between the result of a tool and the user's next message.
+    pub results_are_answered: bool,
     /// True if a tool's name may have more than 64 bytes.
     pub long_tool_names: bool,
     /// True if marks for a provider's cache are passed on.
@@ -72,6 +76,8 @@ impl Default for Dialect {
             prompt_ids: false,
             thought_replay: ThoughtReplay::Never,
             call_ids: CallIdForm::Any,
+            forces_unthought: false,
+            results_are_answered: false,
             long_tool_names: false,
             passes_cache_marks: false,
             seed: Some("seed"),
@@ -231,15 +237,22 @@ pub enum UsageMember {
 }
 
 /// What is sent back of the thoughts of earlier turns.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub enum ThoughtReplay {
     /// Nothing.
     Never,
     /// What the caller sent back, under this name.
     AsReceived(&'static str),
-    /// Under this name, with every turn that called tools, and only those; an empty one where the caller has lost it, since
-    /// without it the request is refused. `DeepSeek`.
-    WithCalls(&'static str),
+    /// Under this name, with every turn of a conversation in which a tool was called, also with the answer behind the calls: without
+    /// it the request is refused. `DeepSeek` and Moonshot.
+    WithCalls {
+        /// The member.
+        member: &'static str,
+        /// What stands for a thought that the caller has lost.
+        missing: MemberWord,
+    },
+    /// As a closed part before the content; Mistral.
+    AsPart,
     /// What the provider signed of them, as it came (`reasoning_details`), to the model that it came from;
     /// `OpenRouter`.
     Details,

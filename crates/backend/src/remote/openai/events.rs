@@ -136,7 +136,7 @@ impl OpenAiChatReader {
         Ok(())
     }
 
-    /// A string, or a list of parts as Mistral sends it.
+    /// A string, or a list of parts as Mistral and Databricks send it.
     fn content(&mut self, content: &LenientText<'_>, pieces: &mut VecDeque<Piece>) {
         match content {
             LenientText::Text(text) => self.text(text, pieces),
@@ -151,10 +151,9 @@ impl OpenAiChatReader {
     }
 
     fn part(&mut self, part: &Value, pieces: &mut VecDeque<Piece>) {
-        if let Some(parts) = part.get("thinking").and_then(Value::as_array) {
+        if let Some(texts) = thought_texts(part) {
             self.thinks_apart();
-            let texts = parts.iter().filter_map(|part| part.get("text").and_then(Value::as_str));
-            pieces.extend(texts.map(|text| thought(text.to_owned())));
+            pieces.extend(texts.into_iter().map(|text| thought(text.to_owned())));
         } else if let Some(text) = part.get("text").and_then(Value::as_str) {
             self.text(text, pieces);
         }
@@ -317,6 +316,15 @@ fn span_piece(span: TaggedSpan) -> Piece {
         TaggedSpan::Start => Piece::Tag { tokens: Tokens::ZERO, edge: TagEdge::Start },
         TaggedSpan::End => Piece::Tag { tokens: Tokens::ZERO, edge: TagEdge::End },
     }
+}
+
+/// The texts of a part that is a thought: Mistral has them under `thinking`, Databricks under `summary`.
+fn thought_texts(part: &Value) -> Option<Vec<&str>> {
+    let texts = match part.get("thinking").or_else(|| part.get("summary"))? {
+        Value::String(text) => vec![text.as_str()],
+        list => list.as_array()?.iter().filter_map(|inner| inner.get("text")?.as_str()).collect(),
+    };
+    Some(texts)
 }
 
 fn thought(text: String) -> Piece {

@@ -20,7 +20,8 @@ impl Dialect {
         Dialect { prompt_ids: true, ..Dialect::default() }
     }
 
-    /// `DeepSeek`: no budget, but a thought that was cut can be resumed from. Its tool loops want their thoughts back.
+    /// `DeepSeek`: no budget, but a thought that was cut can be resumed from. Its tool loops want their thoughts back, and no thought goes
+    /// with a forced tool.
     pub fn deepseek() -> Dialect {
         Dialect {
             limit: LimitMember::MaxTokens,
@@ -28,8 +29,9 @@ impl Dialect {
             switch: ThinkingSwitch::ThinkingType,
             resume: ResumeMethod::PrefixReasoning,
             prefill: PrefillMethod::Member("prefix"),
-            thought_replay: ThoughtReplay::WithCalls("reasoning_content"),
+            thought_replay: ThoughtReplay::WithCalls { member: "reasoning_content", missing: "".into() },
             seed: None,
+            forces_unthought: true,
             omits_thinking: words(&DEEPSEEK_OMITS),
             stops_max: 16,
             ..Dialect::default()
@@ -37,13 +39,14 @@ impl Dialect {
     }
 
     /// Alibaba's `DashScope`, in its compatible mode. Its partial mode does not go with thinking, so a thought is not
-    /// resumed. Whether its limit holds the thought too is nowhere said; here it is taken to.
+    /// resumed. Whether its limit holds the thought too is nowhere said; here it is taken to. No thought goes with a forced tool.
     pub fn dashscope() -> Dialect {
         Dialect {
             limit: LimitMember::MaxTokens,
             effort: EffortMember::Never,
             budget: Some(BudgetMember::ThinkingBudget),
             switch: ThinkingSwitch::EnableThinking,
+            forces_unthought: true,
             prefill: PrefillMethod::Member("partial"),
             ..Dialect::default()
         }
@@ -115,7 +118,8 @@ impl Dialect {
         }
     }
 
-    /// Mistral, which refuses every member that it does not know, and every id of a tool call that is not like its own.
+    /// Mistral, which refuses every member that it does not know, every id of a tool call that is not like its own, and a message of
+    /// the user right behind a tool's result.
     pub fn mistral() -> Dialect {
         Dialect {
             limit: LimitMember::MaxTokens,
@@ -124,6 +128,7 @@ impl Dialect {
             prefill: PrefillMethod::Member("prefix"),
             usage: UsageMember::Unasked,
             call_ids: CallIdForm::NineAlphanumerics,
+            results_are_answered: true,
             seed: Some("random_seed"),
             omits: words(&MISTRAL_OMITS),
             ..Dialect::default()

@@ -33,7 +33,7 @@ use stint_types::chat::{CompletionKind, EmbeddingRequest, Request, ThoughtSigner
 use super::responses::{self, OpenAiResponses};
 use super::{
     Connections, EventReader, Provider, RemoteBackend, SettingsError, SilencePolicy, UpstreamRequest,
-    begun_answer, wire,
+    begun_answer, forced_tool, wire,
 };
 
 use implicit_thought::ImplicitThought;
@@ -94,7 +94,9 @@ impl OpenAiBackend {
 
 impl Provider for ChatCompletions {
     fn thinking_ruled_out(&self, request: &Request) -> Option<&'static str> {
-        request.continues_last.then_some(begun_answer::NO_THOUGHT)
+        let is_unthought = self.settings.dialect.turns_off() && self.settings.forces_unthought(request);
+        let forced = is_unthought.then_some(forced_tool::NO_THOUGHT);
+        request.continues_last.then_some(begun_answer::NO_THOUGHT).or(forced)
     }
 
     fn write_request(&self, call: &BackendCall) -> Result<UpstreamRequest, Failure> {

@@ -14,6 +14,8 @@ pub(super) struct ReportedUsage {
     pub(super) reasoning: Option<Tokens>,
     /// Of the prompt from a cache, beside the details.
     pub(super) cache_hit: Option<Tokens>,
+    /// Of the prompt into a cache, beside the details.
+    pub(super) cache_write: Option<Tokens>,
     pub(super) of_prompt: ReportedDetails,
     pub(super) of_completion: ReportedDetails,
 }
@@ -34,10 +36,20 @@ pub(super) fn lenient(usage: &Value) -> Option<ReportedUsage> {
         completion: count(usage, "completion_tokens"),
         total: count(usage, "total_tokens"),
         reasoning: count(usage, "reasoning_tokens"),
-        cache_hit: count(usage, "prompt_cache_hit_tokens"),
+        cache_hit: first(usage, &CACHE_HITS),
+        cache_write: count(usage, "cache_creation_input_tokens"),
         of_prompt: details(&usage["prompt_tokens_details"]),
         of_completion: details(&usage["completion_tokens_details"]),
     })
+}
+
+/// How a prompt's tokens from a cache are called beside the details: by `DeepSeek`, by Moonshot, and by those who pass on what
+/// Anthropic says.
+const CACHE_HITS: [&str; 3] = ["prompt_cache_hit_tokens", "cached_tokens", "cache_read_input_tokens"];
+
+/// The first of some counts that is there.
+fn first(object: &Value, names: &[&str]) -> Option<Tokens> {
+    names.iter().find_map(|name| count(object, name))
 }
 
 fn details(details: &Value) -> ReportedDetails {

@@ -6,7 +6,7 @@ use crate::remote::caller_options::{
     OpenAiResponseFormat, OpenAiToolChoice, PENALTIES, allowed_tools, passed_member,
 };
 use crate::remote::wire::{self, decimal};
-use crate::remote::{UpstreamRequest, form_instruction, strict_schema};
+use crate::remote::{UpstreamRequest, forced_tool, form_instruction, strict_schema};
 use crate::{BackendCall, Failure, GenerationPart, Thought, UnsupportedFeature};
 use stint_types::catalog::{EnforcementClass, Model};
 use stint_types::chat::{CacheTtl, RawPrompt, Request, Tool};
@@ -53,7 +53,7 @@ pub(super) fn write(settings: &Settings, call: &BackendCall) -> Result<UpstreamR
     }
     let told = told_schema(settings, call);
     let call = told.as_ref().unwrap_or(call);
-    let ask = dialect_request(settings, call)?;
+    let ask = with_forced_tool(settings, call, dialect_request(settings, call)?)?;
     let beside = settings.dialect.resume.path().filter(|_| call.request.continues_last);
     let path = beside.unwrap_or(ask.path);
     let mut body = body(settings, call, ask)?;
@@ -160,6 +160,21 @@ fn dialect_request<'c>(settings: &Settings, call: &'c BackendCall) -> Result<Dia
             solution_request(settings, call, ask, thought, answer)?
         }
     })
+}
+
+/// The same without a thought, where none goes with the tool that must be called.
+fn with_forced_tool<'c>(
+    settings: &Settings,
+    call: &BackendCall,
+    ask: DialectRequest<'c>,
+) -> Result<DialectRequest<'c>, Failure> {
+    if !settings.forces_unthought(&call.request) {
+        return Ok(ask);
+    }
+    if !settings.dialect.turns_off() {
+        return Err(Failure::incapable(UnsupportedFeature::Choice, forced_tool::ALWAYS_THINKS));
+    }
+    Ok(DialectRequest { thinking: ThinkingMode::Off, ..ask })
 }
 
 /// The answer after a thought.

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use crate::remote::caller_options::OpenAiToolChoice;
 use crate::remote::{self, CachePolicy};
 use stint_prompt::tool_calls::ToolCallSyntax;
 use stint_types::catalog::{ConversationRules, MemberAction};
@@ -71,6 +72,13 @@ impl Settings {
         self.rules.cache_breakpoints
             && request.cache_breakpoints().next().is_none()
             && self.cache.keeps(request, self.rules.cache_min, &self.client.images)
+    }
+
+    /// Whether a request forces a tool on a model that cannot think then.
+    pub(super) fn forces_unthought(&self, request: &Request) -> bool {
+        let is_refused = self.dialect.forces_unthought || self.rules.refuses_forced_tools;
+        let choice = || OpenAiToolChoice::of(request).ok().flatten();
+        is_refused && !request.tools.is_empty() && choice().is_some_and(|choice| choice.is_forced())
     }
 
     /// Who signs what it says.

@@ -32,7 +32,13 @@ fn settings(dialect: &Dialect, fixture: &Value) -> Settings {
         dialect.limit = LimitMember::MaxTokens;
     }
     if flag("thoughts_back") {
-        dialect.thought_replay = ThoughtReplay::AsReceived("reasoning_content");
+        let is_part = dialect.resume == ResumeMethod::PrefixPart;
+        dialect.thought_replay =
+            if is_part { ThoughtReplay::AsPart } else { ThoughtReplay::AsReceived("reasoning_content") };
+    }
+    if let Some(missing) = fixture["settings"]["thought_missing"].as_str() {
+        let missing = missing.to_owned().into();
+        dialect.thought_replay = ThoughtReplay::WithCalls { member: "reasoning_content", missing };
     }
     if flag("thinks_always") {
         dialect.switch = ThinkingSwitch::Never;
@@ -54,6 +60,7 @@ fn settings(dialect: &Dialect, fixture: &Value) -> Settings {
         rules: ConversationRules {
             allowed_tools: fixture["settings"]["allowed_tools"] == true,
             cache_breakpoints: fixture["settings"]["cache_breakpoints"] == true,
+            refuses_forced_tools: flag("refuses_forced_tools"),
             ..ConversationRules::default()
         },
         name: "our-model".into(),

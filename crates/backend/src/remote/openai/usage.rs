@@ -73,22 +73,33 @@ impl UsageReader {
 fn token_usage(usage: ReportedUsage) -> Option<TokenUsage> {
     let ReportedUsage { total, reasoning, cache_hit, of_prompt, of_completion, .. } = usage;
     let ReportedDetails { cached, cache_write, cache_creation, .. } = of_prompt;
-    let (cached, written) = (cached.or(cache_hit), cache_write.or(cache_creation));
+    let (cached, written) = (cached.or(cache_hit), cache_write.or(cache_creation).or(usage.cache_write));
     let (prompt, completion) = (usage.prompt?, usage.completion?);
-    // Some leave out what they had cached. No more of a prompt can be in the cache than there is.
+    // Some leave out what they had cached. No more of a prompt can be in the cache than there is; or else the total tells.
     let (read, wrote) = (cached.unwrap_or_default(), written.unwrap_or_default());
-    let whole = if read > prompt || wrote > prompt { prompt + read + wrote } else { prompt };
+    let with_cached = prompt + read + wrote;
+    let leaves_out = read > prompt || wrote > prompt || total == Some(with_cached + completion);
+    let whole = if leaves_out { with_cached } else { prompt };
     let thinking = of_completion.reasoning.or(reasoning);
-    // xAI counts the thought beside the answer, not in it; the total tells.
-    let beside = thinking.filter(|thought| total == Some(prompt + completion + *thought));
+    let beside = thought_beside(thinking, total, whole + completion).unwrap_or_default();
     Some(TokenUsage {
         prompt: whole,
         cache_read: read,
         cache_write: wrote,
         cache_hour: None,
-        completion: completion + beside.unwrap_or_default(),
-        thinking,
+        completion: completion + beside,
+        thinking: thinking.or((beside > Tokens::ZERO).then_some(beside)),
     })
+}
+
+/// The thought that is counted beside the answer and not in it; the total tells. xAI says how long it was, Google's compatible API
+/// does not.
+fn thought_beside(thinking: Option<Tokens>, total: Option<Tokens>, counted: Tokens) -> Option<Tokens> {
+    let more = total?.saturating_sub(counted);
+    match thinking {
+        Some(thought) => (more == thought).then_some(thought),
+        None => Some(more),
+    }
 }
 
 /// `timings`, as llama.cpp has it: the prompt is what was read now and what was kept of before. Older servers do not tell the
@@ -122,6 +133,39 @@ mod tests {
         assert_eq!(told(20, 80, 0), Some((100, 80)));
         assert_eq!(told(20, 0, 80), Some((100, 0)));
         assert_eq!(told(100, 60, 50), Some((100, 60)), "it may write anew over what it has read");
+    }
+
+    #[test]
+    fn what_is_cached_is_read_wherever_it_stands() {
+        let told = |usage: Value| {
+            let usage = lenient(&usage).and_then(token_usage).unwrap();
+            [usage.prompt, usage.cache_read, usage.cache_write, usage.completion].map(|count| count.0)
+        };
+        let moonshot = json!({"prompt_tokens": 1336, "completion_tokens": 31, "total_tokens": 1367, "cached_tokens": 1280});
+        assert_eq!(told(moonshot), [1336, 1280, 0, 31]);
+        let passed_on = json!({"prompt_tokens": 50, "completion_tokens": 7, "total_tokens": 97,
+            "cache_read_input_tokens": 30, "cache_creation_input_tokens": 10});
+        assert_eq!(told(passed_on), [90, 30, 10, 7], "the total has what was cached besides");
+    }
+
+    #[test]
+    fn a_thought_that_only_the_total_has_is_counted() {
+        let told = |usage: Value| {
+            let usage = lenient(&usage).and_then(token_usage).unwrap();
+            (usage.completion.0, usage.thinking.map(|thinking| thinking.0))
+        };
+        let of = |prompt: u64, completion: u64, total: Option<u64>| json!({"prompt_tokens": prompt, "completion_tokens": completion, "total_tokens": total});
+        assert_eq!(told(of(9, 3, Some(105))), (96, Some(93)), "Gemini's compatible API");
+        assert_eq!(told(of(9, 3, Some(12))), (3, None));
+        assert_eq!(told(of(9, 3, Some(9))), (3, None));
+        assert_eq!(told(of(9, 3, None)), (3, None));
+        let xai = |reasoning: u64, total: u64| {
+            json!({"prompt_tokens": 9, "completion_tokens": 3, "total_tokens": total,
+            "completion_tokens_details": {"reasoning_tokens": reasoning}})
+        };
+        assert_eq!(told(xai(93, 105)), (96, Some(93)));
+        assert_eq!(told(xai(2, 12)), (3, Some(2)));
+        assert_eq!(told(xai(0, 12)), (3, Some(0)));
     }
 
     #[test]

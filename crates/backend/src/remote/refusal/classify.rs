@@ -157,6 +157,26 @@ mod tests {
         assert_eq!(check(400, body, Fault::Caller, message).code, Some("context_length_exceeded"));
     }
 
+    /// Agents shorten their conversation by this code, and no other target is asked in vain.
+    #[test]
+    fn every_providers_words_for_a_prompt_that_is_too_long_are_known() {
+        for message in [
+            "This model's maximum prompt length is 131072 but the request contains 537812 tokens.",
+            "Invalid request: Your request exceeded model token limit: 262144 (requested: 310000)",
+            "invalid params, context window exceeds limit (2013)",
+            "Input is too long for requested model.",
+            "The input (1492905 tokens) is longer than the model's context length (1048576 tokens).",
+            "The decoder prompt (length 9000) is longer than the maximum model length of 8192.",
+            "The number of tokens to keep from the initial prompt is greater than the context length.",
+            "<400> InternalError.Algo.InvalidParameter: Range of input length should be [1, 129024]",
+            "Prompt exceeds max length",
+        ] {
+            let body = serde_json::json!({"error": {"message": message}}).to_string();
+            let failure = check(400, &body, Fault::Caller, message);
+            assert_eq!((failure.code, failure.retry), (Some("context_length_exceeded"), Retry::Never));
+        }
+    }
+
     #[test]
     fn no_room_and_a_broken_upstream_are_told_apart() {
         for (status, fault) in

@@ -62,12 +62,14 @@ const ANSWER_MEMBERS: [&str; 7] =
 
 /// An answer came that is not a success.
 pub(super) fn of_status(status: u16, headers: &HeaderMap, body: &[u8], retry_after_max: Duration) -> Failure {
-    let error = UpstreamError::read(&serde_json::from_slice(body).unwrap_or_default());
+    let body: Value = serde_json::from_slice(body).unwrap_or_default();
+    let error = UpstreamError::read(&body);
     let reason = error.log_reason(Some(status));
     let failure = error.into_failure(status, &format!("the upstream answered {status}")).with_reason(reason);
     let retry_after = match failure.fault {
         Fault::Overload | Fault::Backend => {
             rate_limits::retry_after(headers, Timestamp::now(), retry_after_max)
+                .or_else(|| rate_limits::retry_delay(&body, retry_after_max))
         }
         _ => None,
     };

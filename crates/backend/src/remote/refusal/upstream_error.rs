@@ -14,6 +14,31 @@ const CODE_MAX: usize = 64;
 /// The longest that the name of a member is.
 const PARAM_MAX: usize = 128;
 
+/// The codes of a prompt that is too long.
+const OVERFLOW_CODES: [&str; 3] =
+    ["context_length_exceeded", "exceed_context_size_error", "model_context_window_exceeded"];
+
+/// What providers and servers say of one, in small letters: OpenAI and most servers, Anthropic, Google, SGLang and Together, newer vLLM,
+/// LM Studio, llama.cpp, xAI, Moonshot, MiniMax, Bedrock, Z.ai and `DashScope`.
+const OVERFLOW_PHRASES: [&str; 16] = [
+    "maximum context length",
+    "exceeds the context window",
+    "prompt is too long",
+    "exceed context limit",
+    "input token count",
+    "longer than the model's context length",
+    "maximum model length",
+    "greater than the context length",
+    "exceeds the available context size",
+    "maximum prompt length",
+    "exceeded model token limit",
+    "context window exceeds limit",
+    "input is too long for requested model",
+    "prompt exceeds max length",
+    "prompt 超长",
+    "range of input length should be",
+];
+
 /// What an upstream says of an error, in any of the common shapes.
 pub(super) struct UpstreamError {
     pub(super) message: Option<String>,
@@ -100,14 +125,9 @@ impl UpstreamError {
     }
 
     pub(super) fn is_context_overflow(&self) -> bool {
-        let words = ["context_length_exceeded", "exceed_context_size_error"];
         let message = self.message.as_deref().unwrap_or_default().to_ascii_lowercase();
-        words.iter().any(|word| self.words.contains(word))
-            || message.contains("maximum context length")
-            || message.contains("prompt is too long")
-            || message.contains("exceed context limit")
-            || message.contains("exceeds the context window")
-            || message.contains("input token count")
+        OVERFLOW_CODES.iter().any(|word| self.words.contains(word))
+            || OVERFLOW_PHRASES.iter().any(|phrase| message.contains(phrase))
     }
 
     /// True if the operator's model name is unknown there.
