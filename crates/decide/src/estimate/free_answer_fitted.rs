@@ -1,4 +1,4 @@
-//! The numbers by which free answers are foretold. `make free` fits them.
+//! The numbers by which free answers are foretold.
 
 use super::free_answer::FreeAnswerScale;
 
