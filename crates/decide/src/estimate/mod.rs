@@ -14,6 +14,8 @@ mod domain;
 mod features;
 mod fit;
 mod follow_up;
+mod free_answer;
+mod free_answer_fitted;
 mod grams;
 mod known_grams;
 mod length_features;
@@ -58,6 +60,8 @@ pub use arithmetic::is_arithmetic;
 pub use curve::{CurveTrial, curve_points, fit_measured_curve, wilson_interval};
 pub use features::{features, request_features};
 pub use fit::{BudgetedAnswer, CalibrationTrace, fit};
+pub use free_answer::FreeAnswerScale;
+pub use free_answer_fitted::FREE_ANSWERS;
 pub use length_file::{decode_lengths, encode_lengths};
 pub use lengths::{LengthInput, TextLengths, deviations};
 pub use prior_file::{PriorError, decode, encode};
@@ -366,6 +370,24 @@ mod tests {
         assert_eq!(talk.models["usual"].done, talk.models["counts"].done);
         assert_eq!(talk.models["usual"].done, talk.models["guessed"].done);
         assert!(talk.models["usual"].spread + 0.1 < talk.models["guessed"].spread);
+    }
+
+    #[test]
+    fn a_strong_model_is_foretold_to_solve_what_a_weak_one_fails_at_and_both_what_is_easy() {
+        let hard = "Let $ABC$ be a triangle with $AB = 13$, $BC = 14$ and $CA = 15$. A circle through $A$ is tangent to $BC$ at its \
+                    midpoint and meets $AB$ and $AC$ again at $P$ and $Q$. Find the area of $APQ$ as a fraction in lowest terms.";
+        let levels = [("weak", 0.3), ("strong", 0.87)];
+        let of = |share: f64| ModelAbility::same(AbilityLevel::from_share(share, 0.2));
+        let abilities = levels.map(|(name, share)| (Arc::from(name), of(share))).into();
+        let calibration = Calibration { abilities, ..shipped().unwrap() };
+        let prompts = levels.map(|(name, _)| (Arc::from(name), Tokens(50))).into();
+        let chances = |text: &str| {
+            let demand = estimate(&request(text), &prompts, &calibration);
+            levels.map(|(name, _)| demand.models[name].done.get())
+        };
+        let ([weak, strong], [too, easily]) = (chances(hard), chances("What is the capital of France?"));
+        assert!(weak < 0.25 && strong > 0.6, "{weak} {strong}");
+        assert!(too > 0.85 && easily > 0.98, "{too} {easily}");
     }
 
     #[test]

@@ -11,6 +11,7 @@ use stint_types::catalog::{Calibration, Loadings, LogNormal, ModelAbility, Model
 use stint_types::units::{Chance, Difficulty, Tokens};
 
 use super::ability;
+use super::free_answer_fitted::FREE_ANSWERS;
 use super::lengths::TextLengths;
 use super::prior::{self, QuestionTraits};
 use super::{LENGTH_MAX, ModelEstimate, RequestView, demand, hardness, logistic};
@@ -21,18 +22,11 @@ const EVERYDAY_LOG_LENGTH: f64 = 6.1;
 /// The standard deviation, over models, of how long their thoughts are.
 const MODEL_SPREAD: f64 = 0.7;
 
+/// So many options make a choice; fewer are an answer of one's own.
+const OPTIONS_MIN: usize = 3;
+
 /// How far an estimate is trusted of a model that was measured on its operator's own tasks.
 const MEASURED_CONFIDENCE: f64 = 0.6;
-
-/// On a text whose thought is so long a free answer is as likely right as one of MMLU-Pro's is on average, and for each e-fold
-/// of the thought the logit of success falls by so much. By the published scores of the same models on GSM8K, MATH,
-/// `LiveCodeBench` and AIME beside MMLU-Pro (whose usual thoughts are 6.4, 7.4, 8.3 and 8.6) it falls from +1.4 to -3, which is 2
-/// an e-fold. It is somewhat steeper here: what is foretold of texts unlike any that was measured lies nearer to the middle than
-/// the truth, of greetings as of the problems of olympiads.
-const AS_HARD_AS_MMLU_PRO: f64 = 7.2;
-const HARDER_PER_FOLD: f64 = 2.5;
-/// No text is easier or harder than that.
-const EASIER_MAX: f64 = 4.0;
 
 /// A request as models are told about it that were never measured here.
 pub(super) struct PriorEstimator<'a> {
@@ -45,6 +39,8 @@ pub(super) struct PriorEstimator<'a> {
     lengths: Option<TextLengths>,
     /// By how much the logit of success is higher than on a usual question of MMLU-Pro, beside what its traits say.
     easier: f64,
+    /// True if its answer is free and its thought's length known, so that levels lie further apart.
+    is_free: bool,
     class: TaskClass,
 }
 
@@ -56,7 +52,11 @@ impl<'a> PriorEstimator<'a> {
         lengths: Option<TextLengths>,
     ) -> PriorEstimator<'a> {
         let options = view.reading.options.len();
-        let (trusted, easier) = trust_in_traits(view.class, options, lengths);
+        let free = lengths.filter(|_| options < OPTIONS_MIN);
+        let (trusted, easier) = match free {
+            Some(lengths) => (trust_in_traits(view.class), FREE_ANSWERS.easier(lengths.thought)),
+            None => (1.0, prior::free_question_bonus(options)),
+        };
         let scaled = |traits: QuestionTraits| QuestionTraits {
             values: traits.values.map(|value| value * trusted),
             ..traits
@@ -75,6 +75,7 @@ impl<'a> PriorEstimator<'a> {
             traits,
             lengths,
             easier,
+            is_free: free.is_some(),
             class: view.class,
         }
     }
@@ -119,11 +120,18 @@ impl<'a> PriorEstimator<'a> {
     fn logits(&self, ability: &ModelAbility, known: Option<&Loadings>, traits: &[f64; TRAITS]) -> (f64, f64) {
         let (thinking, plain) = (ability.level(self.class, true), ability.level(self.class, false));
         let curve = &self.calibration.priors.general().curve;
-        let logit = |loadings: &Loadings| loadings.logit(traits) + self.easier;
+        let beyond = |level: f64| if self.is_free { FREE_ANSWERS.beyond(level, self.class) } else { 0.0 };
+        let logit = |loadings: &Loadings, level: f64| loadings.logit(traits) + self.easier + beyond(level);
         match known {
-            // Those of the prior were measured without thoughts.
-            Some(own) => (logit(own) + (thinking.logit - plain.logit).max(0.0), logit(own)),
-            None => (logit(&curve.at(thinking.logit)), logit(&curve.at(plain.logit))),
+            // Those of the prior were measured without thoughts, and where their traits are zero they tell their level.
+            Some(own) => {
+                let gap = (thinking.logit - plain.logit).max(0.0);
+                (logit(own, own.level + gap) + gap, logit(own, own.level))
+            }
+            None => {
+                let of = |level: f64| logit(&curve.at(level), level);
+                (of(thinking.logit), of(plain.logit))
+            }
         }
     }
 
@@ -150,18 +158,13 @@ fn usual_solution(calibration: &Calibration, lengths: TextLengths) -> Tokens {
     Tokens::round((lengths.answer + variance / 2.0).clamp(0.0, LENGTH_MAX.ln()).exp())
 }
 
-/// How far the traits are believed, and by how much the request is easier than they say. They were fitted on choices; how hard
-/// a free calculation or program is, its length tells better.
-fn trust_in_traits(class: TaskClass, options: usize, lengths: Option<TextLengths>) -> (f64, f64) {
-    let Some(lengths) = lengths.filter(|_| options < 3) else {
-        return (1.0, prior::free_question_bonus(options));
-    };
-    let trusted = match class {
+/// How far the traits are believed of a free answer. They were fitted on choices; how hard a free calculation or program is, its
+/// length tells better.
+fn trust_in_traits(class: TaskClass) -> f64 {
+    match class {
         TaskClass::Math | TaskClass::Code | TaskClass::Agentic => 0.25,
         TaskClass::MultipleChoice | TaskClass::Extraction | TaskClass::Chat => 0.5,
-    };
-    let easier = HARDER_PER_FOLD * (AS_HARD_AS_MMLU_PRO - lengths.thought);
-    (trusted, easier.clamp(-EASIER_MAX, EASIER_MAX))
+    }
 }
 
 /// How far a guess is trusted.

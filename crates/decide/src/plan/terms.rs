@@ -353,12 +353,14 @@ impl<'a> ModelTerms<'a> {
         let read = prompt + share * cut.read;
         let written = moments.within + solution + share * cut.written;
         let DollarPrices { call, input, output, saved } = self.dollars;
+        // Of a text that goes on, any part is what was asked for.
+        let whole = if self.raw { 1.0 } else { self.demand.answer_fits(s) };
         let seconds = |pace: ModelConditions| {
             let ModelConditions { queue, prefill, token, .. } = pace;
             queue + prefill * (read - cached) + token * written
         };
         Expectation {
-            success: rounded(self.demand.success_truncated(t, moments).get()),
+            success: rounded(whole * self.demand.success_truncated(t, moments).get()),
             dollars: f64::from(self.choices) * (call + input * read - saved * cached + output * written),
             seconds: seconds(self.conditions),
             seconds_guess: if self.is_measured() { None } else { Some(seconds(UNMEASURED)) },

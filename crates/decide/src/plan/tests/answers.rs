@@ -370,3 +370,22 @@ fn a_context_that_nobody_knows_limits_nothing_but_what_an_upstream_must_be_told(
     assert_eq!((by, opening), (LimitedBy::Model, Tokens(116)));
     assert!(!ask(None, None, false).2);
 }
+
+#[test]
+fn a_limit_far_below_what_is_asked_for_lowers_success_and_one_about_as_long_does_not() {
+    let success = |limit: u64| {
+        let world = world().with(|w| {
+            (w.demands[0].solution, w.models[0].solution_max) = (Tokens(1500), None);
+            (w.budget.solution, w.budget.thinking) = (Some(Tokens(limit)), Some(Tokens(1000)));
+        });
+        world.first().success.get()
+    };
+    assert!(success(16) < 0.05, "{}", success(16));
+    assert!(success(16) < success(400) && success(400) < success(1500));
+    assert!(
+        success(1500) > 0.85 && (success(4000) - 0.95).abs() < 0.01,
+        "{} {}",
+        success(1500),
+        success(4000)
+    );
+}

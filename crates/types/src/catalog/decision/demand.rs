@@ -171,6 +171,16 @@ impl ModelDemand {
         Tokens::round(within * corrected) + SOLUTION_SLACK
     }
 
+    /// The chance that a limit leaves its answer whole, as far as its length can be foretold. Whoever states a limit knows
+    /// what is asked for, so one about as long as the expected answer is taken for enough.
+    pub fn answer_fits(&self, limit: Tokens) -> f64 {
+        let ample = (limit + LIMIT_SLACK) * LIMIT_TRUST;
+        if ample >= self.solution * LIMIT_AMPLE {
+            return 1.0;
+        }
+        1.0 / (1.0 + (self.solution.as_f64() / ample.as_f64()).powf(LIMIT_STEEP))
+    }
+
     /// The length that one thought in ten passes.
     pub fn thinking_p90(&self) -> f64 {
         self.thinking.quantile(Z90 * (1.0 + (self.tails.thought - 1.0) * Z90 / Z99))
@@ -210,6 +220,15 @@ const Z99: f64 = 2.326_347_874_040_840_8;
 
 /// What an answer may take beyond any multiple of its expected length: of one that is a number or two, the words around it.
 const SOLUTION_SLACK: Tokens = Tokens(16);
+
+/// A limit on the answer counts for so many tokens more, and for so many times as much then: judgements.
+const LIMIT_SLACK: Tokens = Tokens(32);
+const LIMIT_TRUST: u64 = 3;
+/// From so many times the expected answer on it cuts nothing.
+const LIMIT_AMPLE: u64 = 8;
+/// How fast the chance falls with the limit: a logistic curve of its logarithm as wide as answers are spread about what is
+/// foretold of them.
+const LIMIT_STEEP: f64 = 2.4;
 
 /// No less is expected of an answer of which only its question is known, when room is made for it.
 const UNMEASURED_LEAST: Tokens = Tokens(250);

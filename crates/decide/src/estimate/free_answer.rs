@@ -1,0 +1,67 @@
+//! How success at questions with free answers goes with the level of a model and with how long a thought the question gets.
+//!
+//! Levels are on the scale of MMLU-Pro, whose ten options leave less between weak and strong models than a free answer does. Of
+//! one model the logit of success falls with the usual length of the thought. Both were fitted, in squares of logits, to scores on
+//! GSM8K and MATH (*The Llama 3 Herd of Models*, 2024, table 2), the catalogue's on AIME, and judged answers to GSM8K and
+//! `LiveCodeBench`. No unit of a level counts for more than 2 (competitions alone would have it count for 2.6), and texts with a
+//! thought of e^5.35 tokens, such as questions for a fact, are as easy as any: judgements.
+
+use stint_types::catalog::TaskClass;
+
+/// The numbers by which free answers are foretold.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct FreeAnswerScale {
+    /// What each unit of the level adds to the logit of success.
+    pub per_level: f64,
+    /// On a text whose thought is so long, as a logarithm of tokens, a model that gets half of MMLU-Pro right is right in half of
+    /// its answers.
+    pub middle: f64,
+    /// By how much the logit falls for each e-fold of a shorter thought,
+    pub per_fold_shorter: f64,
+    /// and of a longer one.
+    pub per_fold_longer: f64,
+}
+
+impl FreeAnswerScale {
+    /// No text is easier or harder than that.
+    pub const EASIER_MAX: f64 = 4.0;
+
+    /// By how much the logit of success is higher than that of MMLU-Pro's usual question, for a model at level 0.
+    pub fn easier(&self, thought: f64) -> f64 {
+        let shorter = self.middle - thought;
+        let per_fold = if shorter > 0.0 { self.per_fold_shorter } else { self.per_fold_longer };
+        (per_fold * shorter).clamp(-Self::EASIER_MAX, Self::EASIER_MAX)
+    }
+
+    /// What a level adds beyond what it adds at questions of MMLU-Pro. Measured are calculations and programs. Talk is taken to lie
+    /// half way between those and choices: a judgement.
+    pub fn beyond(&self, level: f64, class: TaskClass) -> f64 {
+        let share = match class {
+            TaskClass::Math | TaskClass::Code | TaskClass::Agentic => 1.0,
+            TaskClass::MultipleChoice | TaskClass::Extraction | TaskClass::Chat => 0.5,
+        };
+        share * (self.per_level - 1.0) * level
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::free_answer_fitted::FREE_ANSWERS;
+    use super::*;
+
+    #[test]
+    fn a_question_is_the_harder_the_longer_its_thought_and_no_harder_than_the_hardest() {
+        let easier = [2.0, 5.0, 6.5, 7.5, 8.5, 20.0].map(|thought| FREE_ANSWERS.easier(thought));
+        assert!(easier.is_sorted_by(|one, next| one >= next), "{easier:?}");
+        assert!(
+            easier[2] > 0.5 && easier[3] < 0.0 && easier[5] >= -FreeAnswerScale::EASIER_MAX,
+            "{easier:?}"
+        );
+    }
+
+    #[test]
+    fn models_lie_further_apart_at_calculations_than_in_talk() {
+        let apart = |class| FREE_ANSWERS.beyond(2.0, class) - FREE_ANSWERS.beyond(0.0, class);
+        assert!(apart(TaskClass::Math) > apart(TaskClass::Chat) && apart(TaskClass::Chat) > 0.0);
+    }
+}

@@ -1,0 +1,7 @@
+//! The numbers by which free answers are foretold.
+
+use super::free_answer::FreeAnswerScale;
+
+/// What ships.
+pub const FREE_ANSWERS: FreeAnswerScale =
+    FreeAnswerScale { per_level: 2.00, middle: 7.05, per_fold_shorter: 2.35, per_fold_longer: 1.60 };
