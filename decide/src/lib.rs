@@ -9,6 +9,7 @@ pub mod abilities;
 pub mod bootstrap;
 pub mod data;
 pub mod folds;
+pub mod free;
 mod gram_table;
 pub mod judged;
 pub mod lengths;

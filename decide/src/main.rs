@@ -8,7 +8,7 @@ use std::process::ExitCode;
 
 use clap::{Args, Parser, Subcommand};
 use decide::routing::own::Own;
-use decide::{abilities, judged, lengths, online, plot, prior_report, routing, unseen};
+use decide::{abilities, free, judged, lengths, online, plot, prior_report, routing, unseen};
 
 #[derive(Debug, Parser)]
 #[command(about = "Measures how Stint decides, and trains the prior that ships with it")]
@@ -29,6 +29,8 @@ enum Part {
     Lengths(Training),
     /// Fits the scale of abilities on the catalogue, and writes it with its report.
     Abilities(Scoring),
+    /// Fits how success at free answers is foretold, and writes it with its report.
+    Free(FreeFitting),
     /// Learning from one answer at a time, against other policies.
     Online(Folders),
     /// Holding a budget.
@@ -69,6 +71,15 @@ struct Scoring {
     out: PathBuf,
 }
 
+#[derive(Debug, Args)]
+struct FreeFitting {
+    #[command(flatten)]
+    training: Training,
+    /// The catalogue.
+    #[arg(long, default_value = "config/models.toml")]
+    catalogue: PathBuf,
+}
+
 fn main() -> ExitCode {
     let done = match Command::parse().part {
         Part::All(folders) => routed(&folders)
@@ -83,6 +94,7 @@ fn main() -> ExitCode {
         Part::Train(training) => trained(&training),
         Part::Lengths(training) => measured_lengths(&training),
         Part::Abilities(scoring) => scaled(&scoring),
+        Part::Free(fitting) => freed(&fitting),
     };
     match done {
         Ok(()) => ExitCode::SUCCESS,
@@ -118,6 +130,12 @@ fn scaled(scoring: &Scoring) -> Result<(), Box<dyn Error>> {
     let scale = abilities::fit(&models);
     std::fs::write(scoring.out.join("fitted.rs"), abilities::constants(&scale))?;
     Ok(std::fs::write(scoring.out.join("fitted.md"), abilities::report(&scale, &models))?)
+}
+
+fn freed(fitting: &FreeFitting) -> Result<(), Box<dyn Error>> {
+    let (constants, report) = free::make(&fitting.training.data, &fitting.catalogue)?;
+    std::fs::write(fitting.training.out.join("free_answer_fitted.rs"), constants)?;
+    Ok(std::fs::write(fitting.training.out.join("free_answer.md"), report)?)
 }
 
 fn learned(folders: &Folders, online: bool, pacing: bool) -> Result<(), Box<dyn Error>> {
