@@ -97,7 +97,9 @@ fn verifier(script: &str) -> Option<VerifierSettings> {
 
 fn cascade(script: &str) -> Route {
     let vote = Some(Vote::with_default_assumptions(2, AnswerComparison::Exact));
-    Route { vote, cascade: true, verifier: verifier(script), ..route(Recipe::Cascade, &["m", "n"]) }
+    // At more the dear one is asked at once.
+    let worth = Money(200_000_000);
+    Route { vote, worth, cascade: true, verifier: verifier(script), ..route(Recipe::Cascade, &["m", "n"]) }
 }
 
 /// A cheap model that hardly thinks, and a dear one.

@@ -1,4 +1,4 @@
-//! The numbers by which free answers are foretold.
+//! The numbers by which free answers are foretold. They are of a first fit; `make free` gives 2.00, 7.10, 2.29 and 1.70 on the same data.
 
 use super::free_answer::FreeAnswerScale;
 
