@@ -48,7 +48,7 @@ const PROVIDER_HOSTS: &[&str] = &[
     "venice.ai",
 ];
 
-/// Hosts that know the limit of an answer as `max_tokens` alone. What DeepSeek and Z.ai are sent as `max_completion_tokens` they leave
+/// Hosts that know the limit of an answer as `max_tokens` alone. What `DeepSeek` and Z.ai are sent as `max_completion_tokens` they leave
 /// out without a word, so that nothing holds the answer.
 const MAX_TOKENS_HOSTS: &[&str] =
     &["deepseek.com", "z.ai", "bigmodel.cn", "together.xyz", "together.ai", "nvidia.com"];

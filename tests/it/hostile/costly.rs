@@ -24,10 +24,10 @@ fn user() -> Value {
 }
 
 fn chat(messages: Vec<Value>, more: Value) -> Value {
-    let mut body = json!({ "model": "m", "messages": messages });
-    for (name, value) in more.as_object().unwrap() {
-        body[name] = value.clone();
-    }
+    let mut body = json!({ "model": "m" });
+    body["messages"] = Value::Array(messages);
+    let Value::Object(more) = more else { panic!("{more} are no members") };
+    body.as_object_mut().unwrap().extend(more);
     body
 }
 

@@ -230,7 +230,7 @@ fn lacks_its_thought(message: &Value) -> bool {
 }
 
 /// Whether a tool must be called. `DeepSeek`, `DashScope` and Moonshot take that of no model that thinks (deepseek-ai/DeepSeek-V3#1376,
-/// cloudwego/eino#994, UKGovernmentBEIS/inspect_ai#5152).
+/// cloudwego/eino#994, `UKGovernmentBEIS/inspect_ai#5152`).
 fn is_forced(body: &Value) -> bool {
     body["tool_choice"] == "required" || body["tool_choice"].is_object()
 }

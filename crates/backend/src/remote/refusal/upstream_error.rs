@@ -18,8 +18,8 @@ const PARAM_MAX: usize = 128;
 const OVERFLOW_CODES: [&str; 3] =
     ["context_length_exceeded", "exceed_context_size_error", "model_context_window_exceeded"];
 
-/// What providers and servers say of one, in small letters: OpenAI and most servers, Anthropic, Google, SGLang and Together, newer vLLM,
-/// LM Studio, llama.cpp, xAI, Moonshot, MiniMax, Bedrock, Z.ai and `DashScope`.
+/// What providers and servers say of one, in small letters: OpenAI and most servers, Anthropic, Google, `SGLang` and Together, newer vLLM,
+/// LM Studio, llama.cpp, xAI, Moonshot, `MiniMax`, Bedrock, Z.ai and `DashScope`.
 const OVERFLOW_PHRASES: [&str; 16] = [
     "maximum context length",
     "exceeds the context window",
