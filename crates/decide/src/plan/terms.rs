@@ -343,7 +343,8 @@ impl<'a> ModelTerms<'a> {
     /// What budgets of `t` and `s` are expected to reach and to take, given what becomes of thoughts under `t`. With F the
     /// distribution of the thought's length, each choice reads `prompt + c·what a cut reads again` and writes
     /// `E[min(L, t)] + E[S] + c·what a cut writes`, where c, the share of thoughts that is cut, is mostly `1 − F(t)`. Cost is
-    /// that at list prices, time that at the measured speeds after the queue. What the provider has in its cache is read at the price for that, and in no time: so a switch to
+    /// that at list prices, time that at the measured speeds after the queue. What the provider has in its cache is read at the price
+    /// for that, and in no time: so a switch to
     /// another model is charged the cache that it loses.
     pub(super) fn expectation(&self, t: Tokens, s: Tokens, moments: &TruncatedMoments) -> Expectation {
         let solution = self.demand.solution.min(s).as_f64();

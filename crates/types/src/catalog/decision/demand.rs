@@ -171,8 +171,8 @@ impl ModelDemand {
         Tokens::round(within * corrected) + SOLUTION_SLACK
     }
 
-    /// The chance that a limit leaves its answer whole, as far as its length can be foretold. Whoever states a limit knows
-    /// what is asked for, so one about as long as the expected answer is taken for enough.
+    /// The chance that a limit leaves its answer whole, as far as its length can be foretold. Callers who state a limit know
+    /// what they ask for, so one about as long as the expected answer is taken for enough.
     pub fn answer_fits(&self, limit: Tokens) -> f64 {
         let ample = (limit + LIMIT_SLACK) * LIMIT_TRUST;
         if ample >= self.solution * LIMIT_AMPLE {
