@@ -195,9 +195,9 @@ mod tests {
         let stops: Vec<String> = (0..64).map(|at| format!("{}b{at}", "a".repeat(1_000))).collect();
         let mut answer = StopFilter::new(&stops, CompletionKind::Text);
         let began = Instant::now();
-        let shown: usize = (0..2_000).map(|_| answer.push("aaaa", true).len()).sum();
-        assert_eq!(shown + answer.flush().len(), 8_000);
+        let shown: usize = (0..20_000).map(|_| answer.push("aaaa", true).len()).sum();
+        assert_eq!(shown + answer.flush().len(), 80_000);
         // Far less, where the machine is not busy.
-        assert!(began.elapsed().as_secs() < 60, "{:?}", began.elapsed());
+        assert!(began.elapsed().as_secs() < 10, "{:?}", began.elapsed());
     }
 }
