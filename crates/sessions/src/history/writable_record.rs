@@ -10,6 +10,11 @@ use stint_types::units::EpisodeId;
 use super::log_line::VERSION;
 use super::record::RequestRecord;
 
+/// The texts of a request for a named model have about so many bytes. What is longer grows.
+const DECISION_BYTES: usize = 2048;
+const OUTCOME_BYTES: usize = 512;
+const PRIVATE_BYTES: usize = 512;
+
 /// A record on its way to the log and to the store.
 #[derive(Debug)]
 pub struct WritableRecord {
@@ -55,7 +60,8 @@ impl WritableRecord {
     pub fn stored_decision(&self) -> String {
         let Decision { why, episode, context, .. } = &self.record.decision;
         let private = PrivateMembers { why, episode: episode.as_ref(), words: &context.words };
-        let (mut text, public) = (json(&private), &self.text().decision);
+        let public = &self.text().decision;
+        let mut text = json(&private, PRIVATE_BYTES + public.len());
         // Both are objects, and neither is empty.
         text.pop();
         text.push(',');
@@ -86,7 +92,10 @@ impl WritableRecord {
 
     fn text(&self) -> &RecordText {
         let RequestRecord { decision, outcome, .. } = &*self.record;
-        self.text.get_or_init(|| RecordText { decision: json(decision), outcome: json(outcome) })
+        self.text.get_or_init(|| RecordText {
+            decision: json(decision, DECISION_BYTES),
+            outcome: json(outcome, OUTCOME_BYTES),
+        })
     }
 }
 
@@ -102,11 +111,13 @@ pub fn read_stored_decision(text: &str) -> Result<Decision, serde_json::Error> {
     Ok(decision)
 }
 
-/// Every part of a record is made of numbers, words and lists of them: it can be written as JSON.
-fn json(part: &impl Serialize) -> String {
-    let text = serde_json::to_string(part);
-    debug_assert!(text.is_ok(), "a record has numbers, words and lists of them alone: {text:?}");
-    text.unwrap_or_else(|_| "null".to_owned())
+/// Every part of a record is made of numbers, words and lists of them: it can be written as JSON. `bytes` is how long it may get
+/// before its text must grow.
+fn json(part: &impl Serialize, bytes: usize) -> String {
+    let mut text = Vec::with_capacity(bytes);
+    let written = serde_json::to_writer(&mut text, part);
+    debug_assert!(written.is_ok(), "a record has numbers, words and lists of them alone: {written:?}");
+    written.ok().and_then(|()| String::from_utf8(text).ok()).unwrap_or_else(|| "null".to_owned())
 }
 
 #[cfg(test)]
