@@ -9,6 +9,9 @@ TEST_PACKAGES := python3 python3-venv postgresql chromium
 # threads (0); the chat model of `make run` wants all processors, which `run` gives it. Graphics cards do not look at it.
 export LP_NUM_THREADS ?= 0
 
+# Most tests wait for processes that they started: on few processors more of them at once are sooner through.
+export RUST_TEST_THREADS ?= 4
+
 # The verb's arguments: make run ARGS='--config config/stint.toml'
 ARGS ?=
 
