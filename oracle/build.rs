@@ -29,7 +29,7 @@ const PARSERS: [Parser; 10] = [
         name: "requests",
         folder: "../src/http",
         source: Source::Modules(
-            "mod cache_control;\nmod fields;\nmod hosted_tools;\nmod metadata;\nmod signed;\nmod tool_choice;\nmod tool_pairing;\nmod unknown_members;\nmod openai/checks;\nmod openai/parse;\nmod openai/prefill;\nuse crate::requests::error;",
+            "mod cache_control;\nmod documents;\nmod fields;\nmod hosted_tools;\nmod metadata;\nmod signed;\nmod tool_choice;\nmod tool_pairing;\nmod unknown_members;\nmod openai/checks;\nmod openai/parse;\nmod openai/prefill;\nuse crate::requests::error;",
         ),
     },
     Parser {

@@ -68,6 +68,14 @@ impl ImageUrls {
                 let sound = text("/input_audio/data").filter(|data| is_address(data));
                 sound.map(|data| (data, "must be the sound itself in base64, not an address"))
             });
+            let refused = refused.or_else(|| {
+                let url = text("/file/file_url")?;
+                Some((url, self.refusal(url)?))
+            });
+            let refused = refused.or_else(|| {
+                let data = text("/file/file_data").filter(|data| !data.starts_with("data:"));
+                data.map(|data| (data, "must be the file itself in base64, not an address"))
+            });
             refused.map(|(url, why)| RefusedUrl { url, why })
         })
     }

@@ -1,4 +1,4 @@
-//! Finds the first image or sound in a request's body, so that a refusal for want of images names it by its path.
+//! Finds the first image, sound or file in a request's body, so that a refusal for want of what reads it names it by its path.
 
 use axum::body::Bytes;
 use axum::http::Extensions;
@@ -6,15 +6,18 @@ use serde_json::Value;
 
 use crate::gateway::RequestRefusal;
 use stint_decide::plan;
+use stint_types::catalog::Capability;
 use stint_types::chat::Request;
 
 use super::error::ApiError;
 use super::{ImageUrls, body, image_urls};
 
-/// The kinds of parts that are no text, in all dialects.
-const KINDS: [&str; 5] = ["image_url", "input_audio", "image", "input_image", "document"];
+/// The kinds of parts that are images or sound, in all dialects.
+const IMAGES: &[&str] = &["image_url", "input_audio", "image", "input_image"];
+/// The kinds of parts that are files.
+const DOCUMENTS: &[&str] = &["file", "input_file", "document"];
 
-/// A refusal for want of images, naming the part that is one rather than the whole conversation.
+/// A refusal for want of images or documents, naming the part that is one rather than the whole conversation.
 pub(super) async fn with_image_path(
     refusal: RequestRefusal,
     extensions: &Extensions,
@@ -22,10 +25,12 @@ pub(super) async fn with_image_path(
 ) -> RequestRefusal {
     match refusal {
         RequestRefusal::Plan(plan::PlanRefusal::MemberNotServed { model, what, member })
-            if what == "images" =>
+            if what == Capability::Images.as_str() || what == Capability::Documents.as_str() =>
         {
-            let find =
-                |body: &[u8]| serde_json::from_slice(body).ok().and_then(|body: Value| first_image(&body));
+            let kinds = if what == Capability::Images.as_str() { IMAGES } else { DOCUMENTS };
+            let find = move |body: &[u8]| {
+                serde_json::from_slice(body).ok().and_then(|body: Value| first_part(&body, kinds))
+            };
             let path = body::parse(extensions, body, find).await.ok().flatten();
             let member = path.map_or(member, Into::into);
             RequestRefusal::Plan(plan::PlanRefusal::MemberNotServed { model, what, member })
@@ -57,21 +62,21 @@ pub(super) async fn check_urls(
     Err(ApiError::invalid(Some(named.as_deref().unwrap_or("messages")), refused.why))
 }
 
-fn first_image(body: &Value) -> Option<String> {
-    ["messages", "input"].into_iter().find_map(|list| image_in(list, body.get(list)?))
+fn first_part(body: &Value, kinds: &[&str]) -> Option<String> {
+    ["messages", "input"].into_iter().find_map(|list| part_in(list, body.get(list)?, kinds))
 }
 
 /// The first such part of a list of messages, parts, or results with parts of their own.
-fn image_in(path: &str, list: &Value) -> Option<String> {
+fn part_in(path: &str, list: &Value, kinds: &[&str]) -> Option<String> {
     list.as_array()?.iter().enumerate().find_map(|(at, item)| {
         let path = format!("{path}[{at}]");
-        let is_one = item.get("type").and_then(Value::as_str).is_some_and(|kind| KINDS.contains(&kind));
+        let is_one = item.get("type").and_then(Value::as_str).is_some_and(|kind| kinds.contains(&kind));
         if is_one {
             return Some(path);
         }
         ["content", "output"]
             .into_iter()
-            .find_map(|inner| image_in(&format!("{path}.{inner}"), item.get(inner)?))
+            .find_map(|inner| part_in(&format!("{path}.{inner}"), item.get(inner)?, kinds))
     })
 }
 
@@ -85,7 +90,8 @@ mod tests {
     fn the_part_is_named_as_its_caller_would_in_every_dialect() {
         let text = json!({ "type": "text", "text": "x" });
         let user = json!({ "role": "user", "content": "x" });
-        let check = |body: Value, expected: Option<&str>| assert_eq!(first_image(&body).as_deref(), expected);
+        let check =
+            |body: Value, expected: Option<&str>| assert_eq!(first_part(&body, IMAGES).as_deref(), expected);
         let image = json!({ "role": "user", "content": [text, { "type": "image_url" }] });
         check(json!({ "messages": [user, user, image] }), Some("messages[2].content[1]"));
         let result = json!({ "type": "tool_result", "content": [text, { "type": "image" }] });

@@ -26,6 +26,7 @@ mod connection_table;
 mod connection_task;
 mod cors;
 mod dialect;
+mod documents;
 mod embeddings;
 mod endpoint_counters;
 mod episodes;

@@ -119,8 +119,8 @@ async fn bad_input_is_named() {
         (
             part(&json!({ "type": "file", "file": { "file_id": "f" } })),
             400,
-            "messages[0].content[0].type",
-            "is not offered: send a file's text",
+            "messages[0].content[0].file.file_id",
+            "there are no files here",
         ),
         (
             part(&json!({ "type": "video_url", "video_url": { "url": "u" } })),
@@ -203,6 +203,50 @@ async fn images_and_sound_go_to_models_that_understand_them() {
         [[ContentPart::Other(image())], [ContentPart::Other(sound())]],
         "nothing is lost"
     );
+}
+
+/// However it is written, a file comes to the model as one, and takes no more of a prompt than its context.
+#[tokio::test]
+async fn files_go_to_models_that_read_them() {
+    let script = Arc::new(ScriptedBackend::always(ScriptedReply::new().answers("read")));
+    let context = Model::CONTEXT_UNKNOWN;
+    let reading =
+        Model { capabilities: vec![Capability::Documents], context, ..model("m", EnforcementClass::Effort) };
+    let world = World::open(reading, &script).await;
+    let pdf = "JVBERi0x";
+    let data = format!("data:application/pdf;base64,{pdf}");
+    let chat = part(&json!({ "type": "file", "file": { "filename": "a.pdf", "file_data": data } }));
+    let responses = json!({ "input": [{ "role": "user", "content": [
+        { "type": "input_file", "filename": "a.pdf", "file_data": data }] }] });
+    let source = json!({ "type": "base64", "media_type": "application/pdf", "data": pdf });
+    let messages = part(&json!({ "type": "document", "title": "a.pdf", "source": source,
+        "citations": { "enabled": true } }));
+    for (path, body) in [("chat/completions", &chat), ("responses", &responses), ("messages", &messages)] {
+        let mut body = body.clone();
+        (body["model"], body["max_tokens"]) = (json!("m"), json!(50));
+        if path == "responses" {
+            body.as_object_mut().unwrap().remove("max_tokens");
+        }
+        let request = world
+            .client
+            .post(format!("{}/v1/{path}", world.base))
+            .header("content-type", "application/json")
+            .body(body.to_string());
+        Answer::of(request).await.good();
+    }
+    let file =
+        ContentPart::Other(json!({ "type": "file", "file": { "filename": "a.pdf", "file_data": data } }));
+    for record in script.records() {
+        assert_eq!(record.call.request.messages[0].content, [file.clone()]);
+    }
+    let blind = self::world().await;
+    let mut body = question();
+    body["messages"] = chat["messages"].clone();
+    let refused = blind.ask("", &body).await;
+    assert_eq!((refused.status, &refused.error()["param"]), (400, &json!("messages[0].content[0]")));
+    body["messages"] = part(&json!({ "type": "file", "file": { "file_data": "AAAA" } }))["messages"].take();
+    let refused = blind.ask("", &body).await;
+    assert_eq!(refused.error()["param"], "messages[0].content[0].file.file_data", "{}", refused.text);
 }
 
 #[tokio::test]

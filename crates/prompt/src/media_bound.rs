@@ -7,6 +7,10 @@ use stint_types::catalog::{ImageDetail, ImageTokens};
 use crate::encoded_bytes::EncodedBytes;
 use crate::image_size;
 
+/// An image of a usual size, as Anthropic and OpenAI count it.
+const IMAGE: f64 = 1_000.0;
+/// So many characters of a file in base 64 are usually a token: a judgement.
+const FILE_TOKEN: f64 = 64.0;
 /// What a template puts around an image or a sound.
 const MARKS: u64 = 16;
 /// No provider counts more for a second of sound (Gemini 32, Qwen 25, Mistral 12.5, OpenAI 10).
@@ -14,11 +18,21 @@ const SOUND_SECOND: u64 = 40;
 /// A sound, a document or a film whose length cannot be bounded by its bytes: the nine and a half hours of sound that Gemini takes
 /// at most are more than the pages and minutes that others do.
 const MEDIA_MAX: u64 = 34_200 * SOUND_SECOND;
-/// The tokens of a part that is an image or a sound; nothing for another.
+/// About how many tokens a part has that is no text: an image of a usual size, and a file by its bytes, of which a page with text
+/// has some ten thousands and a page that is a picture has more.
+pub(crate) fn usual(part: &Value) -> f64 {
+    let data = part.pointer("/file/file_data").and_then(Value::as_str).map_or(0, str::len);
+    let letters = u32::try_from(data).unwrap_or(u32::MAX);
+    (f64::from(letters) / FILE_TOKEN).max(IMAGE)
+}
+
+/// The tokens of a part that is an image, a sound or a file; nothing for another.
 pub(crate) fn tokens(part: &Value, images: &ImageTokens) -> Option<u64> {
     match part.get("type").and_then(Value::as_str)? {
         kind if kind.contains("image") => Some(image(part, images)),
         "input_audio" => Some(sound(part)),
+        // A few bytes may be a page, and any number of pages.
+        "file" => Some(MEDIA_MAX + MARKS),
         _ => None,
     }
 }
@@ -27,7 +41,13 @@ pub(crate) fn tokens(part: &Value, images: &ImageTokens) -> Option<u64> {
 pub(crate) fn tokens_elsewhere(part: &Value, images: &ImageTokens) -> u64 {
     let is_image = part.get("type").and_then(Value::as_str).is_some_and(|kind| kind.contains("image"));
     let is_inline = address(part).is_some_and(|url| url.starts_with("data:"));
-    if is_image && !is_inline { image(part, images) } else { 0 }
+    if part.pointer("/file/file_url").is_some() {
+        MEDIA_MAX + MARKS
+    } else if is_image && !is_inline {
+        image(part, images)
+    } else {
+        0
+    }
 }
 
 fn address(part: &Value) -> Option<&str> {

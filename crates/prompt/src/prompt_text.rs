@@ -4,12 +4,12 @@
 use stint_types::catalog::{PromptText, WritingKind};
 use stint_types::chat::{ContentPart, Message, Request};
 
+use crate::media_bound;
+
 /// What a template usually puts around one message, around the conversation, and around the declaration of a tool, in tokens.
 const MESSAGE: f64 = 4.0;
 const CONVERSATION: f64 = 3.0;
 const TOOL: f64 = 8.0;
-/// An image of a usual size, in tokens, as Anthropic and OpenAI count it.
-const IMAGE: f64 = 1_000.0;
 /// How many bytes of a text are read: so many at its beginning, its middle and its end.
 const PART: usize = 1 << 10;
 /// Text with more of such signs among its characters is a program: prose has about one in fifty.
@@ -37,7 +37,7 @@ fn add_message(text: &mut PromptText, message: &Message) {
     for part in &message.content {
         match part {
             ContentPart::Text(said) => add(text, said),
-            ContentPart::Other(_) => text.fixed += IMAGE,
+            ContentPart::Other(value) => text.fixed += media_bound::usual(value),
             ContentPart::AdditionStart { .. } | ContentPart::CacheBreakpoint(_) => {}
         }
     }

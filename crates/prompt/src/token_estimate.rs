@@ -6,13 +6,13 @@ use serde_json::Value;
 use stint_types::chat::{ContentPart, Message, Request};
 use stint_types::units::Tokens;
 
+use crate::media_bound;
+
 /// What a template usually puts around one message, and around the conversation.
 const MESSAGE: f64 = 4.0;
 const CONVERSATION: f64 = 3.0;
 /// Around the declaration of a tool.
 const TOOL: f64 = 8.0;
-/// An image of a usual size, as Anthropic and OpenAI count it.
-const IMAGE: f64 = 1_000.0;
 /// English text and JSON have about four characters a token, other scripts fewer than two.
 const ASCII_TOKEN: f64 = 0.25;
 const OTHER_TOKEN: f64 = 0.7;
@@ -38,7 +38,7 @@ fn message(message: &Message) -> f64 {
 fn part(part: &ContentPart) -> f64 {
     match part {
         ContentPart::Text(said) => text(said),
-        ContentPart::Other(_) => IMAGE,
+        ContentPart::Other(value) => media_bound::usual(value),
         ContentPart::AdditionStart { .. } | ContentPart::CacheBreakpoint(_) => 0.0,
     }
 }

@@ -14,6 +14,10 @@ pub(super) fn settle(mut declared: DeclaredModel) -> DeclaredModel {
     if writes_json && !model.capabilities.contains(&Capability::Json) {
         model.capabilities.push(Capability::Json);
     }
+    let reads_files = model.has_capability(Capability::Images) && kind.reads_files(config.host.as_deref());
+    if reads_files && !model.has_capability(Capability::Documents) {
+        model.capabilities.push(Capability::Documents);
+    }
     let schemas = model.has_capability(Capability::Schema);
     // These two take penalties, and only no biases.
     let penalties = model.has_capability(Capability::Penalties)

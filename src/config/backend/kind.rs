@@ -265,6 +265,26 @@ impl BackendKind {
         }
     }
 
+    /// Whether models that see images read PDF files there too.
+    pub(super) fn reads_files(self, host: Option<&str>) -> bool {
+        match self {
+            BackendKind::Anthropic | BackendKind::Gemini | BackendKind::Responses => {
+                !self.is_self_hosted(host)
+            }
+            BackendKind::OpenRouter => true,
+            BackendKind::OpenAi => is_host(host, "api.openai.com"),
+            BackendKind::Local
+            | BackendKind::LlamaCpp
+            | BackendKind::DeepSeek
+            | BackendKind::DashScope
+            | BackendKind::Vllm
+            | BackendKind::Sglang
+            | BackendKind::Mistral
+            | BackendKind::Xai
+            | BackendKind::Ollama => false,
+        }
+    }
+
     /// Whether it is sent the marks with which callers have a prompt kept in the provider's cache.
     pub(super) fn takes_cache_control(self) -> bool {
         match self {

@@ -18,9 +18,10 @@ const TOKENS_MAX: Tokens = Tokens(10_000_000);
 const SERVICES: [(&str, Service); 3] =
     [("chat", Service::Chat), ("completions", Service::Completions), ("embeddings", Service::Embeddings)];
 
-const CAPABILITIES: [(&str, Capability); 6] = [
+const CAPABILITIES: [(&str, Capability); 7] = [
     ("tools", Capability::Tools),
     ("images", Capability::Images),
+    ("documents", Capability::Documents),
     ("json", Capability::Json),
     ("schema", Capability::Schema),
     ("penalties", Capability::Penalties),

@@ -29,7 +29,11 @@ fn can_be_granted(need: Capability, request: &Request) -> bool {
             let bias = request.extra.get("logit_bias").and_then(serde_json::Value::as_object);
             bias.is_none_or(serde_json::Map::is_empty)
         }
-        Capability::Tools | Capability::Images | Capability::Json | Capability::Logprobs => false,
+        Capability::Tools
+        | Capability::Images
+        | Capability::Documents
+        | Capability::Json
+        | Capability::Logprobs => false,
     }
 }
 

@@ -148,7 +148,7 @@ fn candidates(
 }
 
 /// An upper bound of the prompt for each model that is able. The others will be refused, so that their tokenizers need not
-/// read it. What images and sounds may have at most adds up to more than any context takes; texts are measured by their bytes alone.
+/// read it. What images, sounds and files may have at most adds up to more than any context takes; texts are measured by their bytes alone.
 fn prompt_bounds(
     state: &GatewayState,
     able: &[&Arc<Model>],
@@ -158,7 +158,8 @@ fn prompt_bounds(
 ) -> BTreeMap<Arc<str>, Tokens> {
     let bound = |model: &&Arc<Model>| {
         let most = state.parts.fleets.get(&model.name)?.prompt_tokens(request);
-        let has_media = needs.capabilities.contains(&Capability::Images);
+        let is_media = |needed: &Capability| matches!(needed, Capability::Images | Capability::Documents);
+        let has_media = needs.capabilities.iter().any(is_media);
         let most = if has_media { most.min(model.context) } else { most };
         let counted = counted.filter(|(name, _)| *name == model.name);
         Some((model.name.clone(), counted.map_or(most, |(_, counted)| most.min(*counted))))

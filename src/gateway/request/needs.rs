@@ -11,16 +11,20 @@ use stint_types::chat::{CompletionKind, ContentPart, MemberPhase, Request};
 
 /// The capabilities without which the request cannot be served as it was meant.
 pub(crate) fn of(request: &Request) -> Needs {
-    let images = request
-        .messages
-        .iter()
-        .flat_map(|message| &message.content)
-        .any(|part| matches!(part, ContentPart::Other(_)));
+    let (mut images, mut documents) = (false, false);
+    for part in request.messages.iter().flat_map(|message| &message.content) {
+        if let ContentPart::Other(value) = part {
+            let is_document = value["type"] == "file";
+            documents |= is_document;
+            images |= !is_document;
+        }
+    }
     let form = request.response_format.as_ref().and_then(|format| format["type"].as_str());
     let (json, schema) = (form == Some("json_object"), !matches!(form, None | Some("text" | "json_object")));
     let wanted = [
         (!request.tools.is_empty(), Capability::Tools),
         (images, Capability::Images),
+        (documents, Capability::Documents),
         (json, Capability::Json),
         (schema, Capability::Schema),
         (penalties(request), Capability::Penalties),
@@ -58,7 +62,7 @@ pub(crate) fn member(request: &Request, word: &str) -> &'static str {
     let is = |capability: Capability| capability.as_str() == word;
     if is(Capability::Json) || is(Capability::Schema) {
         members.response_format
-    } else if is(Capability::Images) {
+    } else if is(Capability::Images) || is(Capability::Documents) {
         members.prompt
     } else if is(Capability::Penalties) {
         penalty(request).unwrap_or("model")

@@ -236,7 +236,7 @@ fn request(model: &str, capability: Option<Capability>, thinking: Option<Tokens>
         Some(Capability::Penalties) => {
             request.extra.insert("presence_penalty".to_owned(), json!(0.1));
         }
-        Some(Capability::Images) | None => {}
+        Some(Capability::Images | Capability::Documents) | None => {}
     }
     request
 }

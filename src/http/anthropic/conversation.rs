@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 use crate::http::error::ApiError;
 use crate::http::fields::Fields;
 use crate::http::tool_pairing::{self, TurnGrouping, UnpairedTool};
-use crate::http::{cache_control, signed};
+use crate::http::{cache_control, documents, signed};
 use stint_prompt::image_type;
 use stint_types::chat::{ContentPart, EffortChange, Message, Role, ToolCall};
 
@@ -136,6 +136,7 @@ fn read_block(mut block: Fields, message: &mut Message) -> Result<Option<Message
     match (kind.as_str(), message.role) {
         ("text", _) => text(block, &mut message.content)?,
         ("image", Role::User) => image(block, &mut message.content)?,
+        ("document", Role::User) => document(block, &mut message.content)?,
         ("tool_result", Role::User) => return result(block).map(Some),
         ("tool_use", Role::Assistant) => message.tool_calls.push(call(block)?),
         ("thinking", Role::Assistant) => {
@@ -154,18 +155,13 @@ fn read_block(mut block: Fields, message: &mut Message) -> Result<Option<Message
         _ => {
             let must = match message.role {
                 Role::Assistant => "must be text, tool_use, thinking or redacted_thinking",
-                _ if kind == "document" => DOCUMENT,
-                _ => "must be text, image or tool_result",
+                _ => "must be text, image, document or tool_result",
             };
             return Err(ApiError::invalid(Some(&block.full_name("type")), must));
         }
     }
     Ok(None)
 }
-
-/// What to do with a file, of which a prompt's tokens have no bound.
-const DOCUMENT: &str =
-    "document is not offered: send a file's text as a text block, or its pages as image blocks";
 
 /// Citations are not part of the answer.
 fn text(mut block: Fields, content: &mut Vec<ContentPart>) -> Result<(), ApiError> {
@@ -196,6 +192,64 @@ fn image(mut block: Fields, content: &mut Vec<ContentPart>) -> Result<(), ApiErr
     let url = image_type::with_media_type(url);
     content.push(ContentPart::Other(json!({ "type": "image_url", "image_url": { "url": url } })));
     end(block, content)
+}
+
+/// A document: a PDF file as chat completions have it, or texts and images, as such. Citations are not part of the answer.
+fn document(mut block: Fields, content: &mut Vec<ContentPart>) -> Result<(), ApiError> {
+    let (title, context) = (block.text("title")?, block.text("context")?);
+    block.take_all(&["citations"]);
+    content.extend(context.filter(|text| !text.is_empty()).map(ContentPart::Text));
+    let mut source = block.require_fields("source")?;
+    let kind = source.text("type")?;
+    match kind.as_deref() {
+        Some("base64") => {
+            let (path, media_type) = (source.full_name("data"), source.require("media_type")?);
+            let file =
+                documents::inline(&format!("data:{media_type};base64,{}", source.require("data")?), title);
+            content.push(file.ok_or_else(|| ApiError::invalid(Some(&path), documents::ONLY_PDF))?);
+        }
+        Some("url") => content.push(documents::elsewhere(&source.require("url")?, title)),
+        Some("text") => {
+            source.take_all(&["media_type"]);
+            content.extend(title.map(|title| ContentPart::Text(title + "\n\n")));
+            content.push(ContentPart::Text(source.require("data")?));
+        }
+        Some("content") => {
+            content.extend(title.map(|title| ContentPart::Text(title + "\n\n")));
+            inner_content(&mut source, content)?;
+        }
+        _ => {
+            let must = "must be base64, url, text or content; there are no files here";
+            return Err(ApiError::invalid(Some(&source.full_name("type")), must));
+        }
+    }
+    source.finish()?;
+    end(block, content)
+}
+
+/// A document's own texts and images.
+fn inner_content(source: &mut Fields, content: &mut Vec<ContentPart>) -> Result<(), ApiError> {
+    let path = source.full_name("content");
+    match source.take("content") {
+        Some(Value::String(said)) => content.push(ContentPart::Text(said)),
+        Some(Value::Array(list)) => {
+            for (at, part) in list.into_iter().enumerate() {
+                let mut block = Fields::from_value(format!("{path}[{at}]"), part)?;
+                match block.text("type")?.as_deref() {
+                    Some("text") => text(block, content)?,
+                    Some("image") => image(block, content)?,
+                    _ => {
+                        return Err(ApiError::invalid(
+                            Some(&block.full_name("type")),
+                            "must be text or image",
+                        ));
+                    }
+                }
+            }
+        }
+        _ => return Err(ApiError::invalid(Some(&path), "must be a string or a list of blocks")),
+    }
+    Ok(())
 }
 
 fn call(mut block: Fields) -> Result<ToolCall, ApiError> {
@@ -247,7 +301,10 @@ fn result_part(path: &str, at: usize, part: Value, content: &mut Vec<ContentPart
             content.push(ContentPart::Text(format!("tool: {}\n", block.require("tool_name")?)));
             end(block, content)
         }
-        Some("document") => Err(ApiError::invalid(Some(&block.full_name("type")), DOCUMENT)),
-        _ => Err(ApiError::invalid(Some(&block.full_name("type")), "must be text, image or tool_reference")),
+        Some("document") => document(block, content),
+        _ => {
+            let must = "must be text, image, document or tool_reference";
+            Err(ApiError::invalid(Some(&block.full_name("type")), must))
+        }
     }
 }

@@ -78,6 +78,32 @@ fn thoughts_come_back_with_what_was_signed_of_them_byte_for_byte() {
     assert_eq!(request.messages[1].signed, [one.clone(), one]);
 }
 
+/// As Claude Code writes them when it reads a PDF file, and as others write texts.
+#[test]
+fn documents_are_files_or_texts_wherever_they_stand() {
+    let pdf = json!({ "type": "document", "source": { "type": "base64", "media_type": "application/pdf", "data": "JVBERi0x" } });
+    let source = json!({ "type": "text", "media_type": "text/plain", "data": "The grass is green." });
+    let text = json!({ "type": "document", "title": "Grass", "context": "A fact.", "source": source, "citations": { "enabled": true } });
+    let inner = json!({ "type": "document", "source": { "type": "content", "content": [{ "type": "text", "text": "a" }] } });
+    let there = json!({ "type": "document", "title": "a.pdf", "source": { "type": "url", "url": "https://example.com/a" } });
+    let result = json!({ "type": "tool_result", "tool_use_id": "a", "content": [pdf] });
+    let request = asked(
+        &json!([
+            { "role": "user", "content": [text, inner, there] },
+            { "role": "assistant", "content": [{ "type": "tool_use", "id": "a", "name": "Read", "input": {} }] },
+            { "role": "user", "content": [result] },
+        ]),
+        &json!({}),
+    );
+    let said = |text: &str| ContentPart::Text(text.to_owned());
+    let file = |file: Value| ContentPart::Other(json!({ "type": "file", "file": file }));
+    let elsewhere = file(json!({ "filename": "a.pdf", "file_url": "https://example.com/a" }));
+    let expected = [said("A fact."), said("Grass\n\n"), said("The grass is green."), said("a"), elsewhere];
+    assert_eq!(request.messages[0].content, expected);
+    let read = json!({ "filename": "document.pdf", "file_data": "data:application/pdf;base64,JVBERi0x" });
+    assert_eq!(request.messages[2].content, [file(read)]);
+}
+
 #[test]
 fn an_effort_that_changes_among_the_messages_keeps_its_place() {
     let efforts = EffortTable::from(
@@ -248,7 +274,7 @@ fn what_is_wrong_is_named() {
     check_refused(&json!({ "service_tier": "priority" }), "service_tier may only be");
     check_refused(
         &json!({ "messages": [{ "role": "user", "content": [{ "type": "thinking", "thinking": "" }] }] }),
-        "messages[0].content[0].type must be text, image or tool_result",
+        "messages[0].content[0].type must be text, image, document or tool_result",
     );
 }
 

@@ -5,7 +5,7 @@ use serde_json::{Map, Value, json};
 use crate::http::error::ApiError;
 use crate::http::fields::{self, Fields, STOP_BYTES_MAX};
 use crate::http::tool_pairing::{self, TurnGrouping, UnpairedTool};
-use crate::http::{cache_control, hosted_tools, metadata, signed, unknown_members};
+use crate::http::{cache_control, documents, hosted_tools, metadata, signed, unknown_members};
 use stint_prompt::image_type;
 use stint_types::chat::{
     ContentPart, MESSAGE_MEMBERS, Message, Request, Role, SamplingOptions, SignedThought, Tool, ToolCall,
@@ -110,6 +110,10 @@ pub(super) fn include_usage(fields: &mut Fields, stream: bool) -> Result<bool, A
 }
 
 pub(super) fn sampling(fields: &mut Fields) -> Result<SamplingOptions, ApiError> {
+    // How vLLM and SGLang say that there is no such limit.
+    if fields.peek("top_k").and_then(Value::as_i64) == Some(-1) {
+        fields.take("top_k");
+    }
     let top_k = fields.integer("top_k")?;
     Ok(SamplingOptions {
         temperature: fields.fraction("temperature", 2.0)?,
@@ -327,7 +331,7 @@ fn content(fields: &mut Fields) -> Result<Vec<ContentPart>, ApiError> {
     }
 }
 
-/// Only kinds for which a prompt's tokens have a bound: a file or a video by its address may be any number of them.
+/// Only kinds for which a prompt's tokens have a bound: a video by its address may be any number of them.
 fn content_part(fields: &mut Fields) -> Result<ContentPart, ApiError> {
     match fields.text("type")?.as_deref() {
         Some("text") => Ok(ContentPart::Text(fields.require("text")?)),
@@ -335,11 +339,13 @@ fn content_part(fields: &mut Fields) -> Result<ContentPart, ApiError> {
         Some("image_url") => image(fields),
         Some("input_audio") => audio(fields),
         Some("file") => {
-            let why = "file is not offered: send a file's text as a text part, or its pages as image_url";
-            Err(ApiError::invalid(Some(&fields.full_name("type")), why))
+            let mut file = fields.require_fields("file")?;
+            let part = documents::take(&mut file)?;
+            file.finish()?;
+            Ok(part)
         }
         _ => {
-            let must = "must be text, image_url or input_audio";
+            let must = "must be text, image_url, input_audio or file";
             Err(ApiError::invalid(Some(&fields.full_name("type")), must))
         }
     }

@@ -2,6 +2,7 @@
 
 use serde_json::{Value, json};
 
+use crate::http::documents;
 use crate::http::error::ApiError;
 use crate::http::fields::Fields;
 use stint_prompt::image_type;
@@ -19,7 +20,7 @@ pub(super) fn read(fields: &mut Fields, key: &str) -> Result<Vec<ContentPart>, A
     }
 }
 
-/// Only kinds for which a prompt's tokens have a bound: a file may be any number of them.
+/// Only kinds for which a prompt's tokens have a bound.
 fn one(path: &str, part: Value) -> Result<ContentPart, ApiError> {
     let mut fields = Fields::from_value(path, part)?;
     let kind = fields.text("type")?;
@@ -28,13 +29,9 @@ fn one(path: &str, part: Value) -> Result<ContentPart, ApiError> {
         Some("refusal") => ContentPart::Text(fields.require("refusal")?),
         Some("input_image") => image(&mut fields)?,
         Some("input_audio") => audio(&mut fields)?,
-        Some("input_file") => {
-            let why =
-                "input_file is not offered: send a file's text as input_text, or its pages as input_image";
-            return Err(ApiError::invalid(Some(&fields.full_name("type")), why));
-        }
+        Some("input_file") => documents::take(&mut fields)?,
         _ => {
-            let must = "must be input_text, output_text, input_image or input_audio";
+            let must = "must be input_text, output_text, input_image, input_audio or input_file";
             return Err(ApiError::invalid(Some(&fields.full_name("type")), must));
         }
     };

@@ -4,7 +4,7 @@ use serde_json::{Map, Value, json};
 use sha2::{Digest, Sha256};
 
 use crate::{Failure, UnsupportedFeature};
-use stint_types::chat::{Request, Tool};
+use stint_types::chat::{ContentPart, Request, Tool};
 
 /// Whether tools are to be called.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -126,6 +126,49 @@ impl<'p> ImageSource<'p> {
         let (kind, bytes) = data.split_once(',')?;
         Some(ImageSource::Inline(kind.strip_suffix(";base64")?, bytes))
     }
+}
+
+/// A PDF file.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct DocumentPart<'p> {
+    /// What it is called.
+    pub(super) name: &'p str,
+    /// In the message: a `data:` URL.
+    pub(super) data: Option<&'p str>,
+    /// Elsewhere.
+    pub(super) url: Option<&'p str>,
+}
+
+impl<'p> DocumentPart<'p> {
+    /// The file that a part is, if it is one.
+    pub(super) fn of(part: &'p Value) -> Option<DocumentPart<'p>> {
+        let file = part.get("file").filter(|_| part["type"] == "file")?;
+        let text = |name: &str| file.get(name).and_then(Value::as_str);
+        Some(DocumentPart {
+            name: text("filename").unwrap_or_default(),
+            data: text("file_data"),
+            url: text("file_url"),
+        })
+    }
+
+    /// The bytes in base 64, where they are in the message.
+    pub(super) fn bytes(&self) -> Option<&'p str> {
+        self.data?.split_once(',').map(|(_, bytes)| bytes)
+    }
+}
+
+/// Refuses files at addresses, for APIs that take them in the message only.
+pub(super) fn refuse_file_urls(request: &Request) -> Result<(), Failure> {
+    let parts = request.messages.iter().flat_map(|message| &message.content);
+    let is_elsewhere = |part: &ContentPart| match part {
+        ContentPart::Other(value) => DocumentPart::of(value).is_some_and(|file| file.url.is_some()),
+        _ => false,
+    };
+    if parts.into_iter().any(is_elsewhere) {
+        let why = "this model takes files in the message only, not at an address";
+        return Err(Failure::incapable(UnsupportedFeature::Prompt, why));
+    }
+    Ok(())
 }
 
 /// The arguments of a call as an object. What a model wrote that is none is kept as text.

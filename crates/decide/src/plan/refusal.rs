@@ -178,7 +178,7 @@ fn at_least(needed: Tokens) -> String {
 /// What the operator says of a model that can do it.
 fn setting(what: &str) -> String {
     match what {
-        "tools" | "images" | "json" | "schema" | "penalties" | "logprobs" => {
+        "tools" | "images" | "documents" | "json" | "schema" | "penalties" | "logprobs" => {
             format!("; capabilities = [\"{what}\"] on its [[backend.model]] says that it can")
         }
         "chat" | "completions" | "embeddings" => {

@@ -147,7 +147,7 @@ fn what_is_wrong_is_named() {
     item(json!({ "role": "user" }), "input[0].content must be");
     item(
         json!({ "role": "user", "content": [{ "type": "input_file" }] }),
-        "input[0].content[0].type input_file is not offered: send a file's text",
+        "input[0].content[0].file_data is missing",
     );
     item(
         json!({ "type": "function_call", "call_id": "c", "name": "f" }),

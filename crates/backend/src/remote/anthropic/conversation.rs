@@ -4,7 +4,7 @@
 use serde_json::{Value, json};
 
 use crate::remote::begun_answer;
-use crate::remote::caller_options::ImageSource;
+use crate::remote::caller_options::{DocumentPart, ImageSource};
 use crate::remote::{user_turn, wire};
 use crate::{BackendCall, Failure, GenerationPart, Thought, UnsupportedFeature};
 use stint_types::chat::{ContentPart, EffortChange, Message, Request, Role};
@@ -171,7 +171,7 @@ fn content<'p>(parts: impl IntoIterator<Item = &'p ContentPart>) -> Result<Vec<V
         match part {
             ContentPart::Text(text) if text.trim().is_empty() => {}
             ContentPart::Text(text) => blocks.push(text_block(text)),
-            ContentPart::Other(value) => blocks.push(image(value)?),
+            ContentPart::Other(value) => blocks.push(media(value)?),
             ContentPart::AdditionStart { .. } => {}
             ContentPart::CacheBreakpoint(keep) => {
                 if let Some(block) = blocks.last_mut() {
@@ -183,6 +183,18 @@ fn content<'p>(parts: impl IntoIterator<Item = &'p ContentPart>) -> Result<Vec<V
     Ok(blocks)
 }
 
+fn media(value: &Value) -> Result<Value, Failure> {
+    DocumentPart::of(value).map_or_else(|| image(value), |file| Ok(document(&file)))
+}
+
+fn document(file: &DocumentPart<'_>) -> Value {
+    let source = match file.bytes() {
+        Some(bytes) => json!({"type": "base64", "media_type": "application/pdf", "data": bytes}),
+        None => json!({"type": "url", "url": file.url}),
+    };
+    json!({"type": "document", "source": source, "title": file.name})
+}
+
 fn image(value: &Value) -> Result<Value, Failure> {
     let source = match ImageSource::of(value) {
         Some(ImageSource::Inline(kind, data)) => json!({"type": "base64", "media_type": kind, "data": data}),
@@ -190,7 +202,7 @@ fn image(value: &Value) -> Result<Value, Failure> {
         None => {
             return Err(Failure::incapable(
                 UnsupportedFeature::Prompt,
-                "this model takes text and images only",
+                "this model takes text, images and PDF files only",
             ));
         }
     };

@@ -6,7 +6,7 @@ use serde_json::{Map, Value, json};
 
 use crate::remote::begun_answer;
 use crate::remote::call_ids::MADE_ID_PREFIX;
-use crate::remote::caller_options::{ImageSource, insert_present, parse_arguments};
+use crate::remote::caller_options::{DocumentPart, ImageSource, insert_present, parse_arguments};
 use crate::remote::{tool_media, user_turn};
 use crate::{Failure, UnsupportedFeature};
 use stint_types::chat::{ContentPart, Message, Request, Role, ToolCall};
@@ -55,24 +55,35 @@ fn model_parts(settings: &Settings, message: &Message) -> Result<Vec<Value>, Fai
     } else {
         all.extend(text_parts(&message.plain_text(), &signatures));
     }
+    let mut of_calls: BTreeMap<usize, &String> = BTreeMap::new();
+    for signature in &signatures {
+        if let SignedPart::Call(at) = signature.on {
+            of_calls.entry(at).or_insert(&signature.thought_signature);
+        }
+    }
     for (at, call) in message.tool_calls.iter().enumerate() {
-        let own = signatures.iter().find(|signature| signature.on == SignedPart::Call(at));
         // Of several calls at once only the first is signed.
         let stand_in = settings.placeholder_signature.as_ref().filter(|_| at == 0);
-        all.push(function_call(call, own.map(|own| &own.thought_signature).or(stand_in)));
+        all.push(function_call(call, of_calls.get(&at).copied().or(stand_in)));
     }
     Ok(all)
 }
 
+/// A turn in which so many signed texts are missing is another one.
+const MISSED_MAX: usize = 16;
+
 /// A text, split so that signed parts of it stand by themselves.
 fn text_parts(text: &str, signatures: &[GeminiSignature]) -> Vec<Value> {
-    let (mut parts, mut rest) = (Vec::new(), text);
+    let (mut parts, mut rest, mut missed) = (Vec::new(), text, 0);
     let plain = |text: &str| json!({"text": text});
     for GeminiSignature { on, thought_signature } in signatures {
         let SignedPart::Text(signed) = on else { continue };
         // An empty part came last. What the caller changed is no longer what was signed.
-        let at = if signed.is_empty() { Some(rest.len()) } else { rest.find(signed.as_str()) };
-        let Some(at) = at else { continue };
+        let find = || if missed < MISSED_MAX { rest.find(signed.as_str()) } else { None };
+        let Some(at) = (if signed.is_empty() { Some(rest.len()) } else { find() }) else {
+            missed += 1;
+            continue;
+        };
         let (before, from) = rest.split_at(at);
         parts.extend((!before.is_empty()).then(|| plain(before)));
         parts.push(json!({"text": signed, "thoughtSignature": thought_signature}));
@@ -151,6 +162,11 @@ fn part(part: &ContentPart) -> Result<Option<Value>, Failure> {
         ContentPart::AdditionStart { .. } | ContentPart::CacheBreakpoint(_) => return Ok(None),
     };
     let inline = |kind: &str, data: &str| Some(json!({"inlineData": {"mimeType": kind, "data": data}}));
+    if let Some(file) = DocumentPart::of(value) {
+        let why = "this model takes files in the message only, not at an address";
+        let bytes = file.bytes().ok_or_else(|| Failure::incapable(UnsupportedFeature::Prompt, why))?;
+        return Ok(inline("application/pdf", bytes));
+    }
     let sound = |name: &str| value.pointer(&format!("/input_audio/{name}")).and_then(Value::as_str);
     match (ImageSource::of(value), sound("format").zip(sound("data"))) {
         (Some(ImageSource::Inline(kind, data)), _) => Ok(inline(kind, data)),
@@ -160,7 +176,7 @@ fn part(part: &ContentPart) -> Result<Option<Value>, Failure> {
         (None, Some((format, data))) => Ok(inline(&format!("audio/{format}"), data)),
         (None, None) => Err(Failure::incapable(
             UnsupportedFeature::Prompt,
-            "this model takes text, images and sound only",
+            "this model takes text, images, sound and PDF files only",
         )),
     }
 }

@@ -3,7 +3,7 @@
 use serde_json::{Map, Value, json};
 
 use crate::remote::caller_options::{
-    OpenAiResponseFormat, OpenAiToolChoice, PENALTIES, allowed_tools, passed_member,
+    OpenAiResponseFormat, OpenAiToolChoice, PENALTIES, allowed_tools, passed_member, refuse_file_urls,
 };
 use crate::remote::wire::{self, decimal};
 use crate::remote::{UpstreamRequest, forced_tool, form_instruction, strict_schema};
@@ -51,6 +51,7 @@ pub(super) fn write(settings: &Settings, call: &BackendCall) -> Result<UpstreamR
     if let Some(prompt) = call.request.raw_prompt() {
         return text_request(settings, call, &prompt);
     }
+    refuse_file_urls(&call.request)?;
     let told = told_schema(settings, call);
     let call = told.as_ref().unwrap_or(call);
     let ask = with_forced_tool(settings, call, dialect_request(settings, call)?)?;

@@ -4,6 +4,7 @@ use std::ops::Range;
 
 use serde_json::{Value, json};
 
+use crate::remote::caller_options::DocumentPart;
 use crate::remote::{user_turn, wire};
 use crate::{Failure, UnsupportedFeature};
 use stint_types::chat::{CacheTtl, ContentPart, Message, Request, Role, ToolCall, TurnPhase};
@@ -59,29 +60,34 @@ fn items(settings: &Settings, custom: &CustomCalls<'_>, message: &Message) -> Re
 /// A turn of the model: its text, its calls, and each item of its reasoning where it stood. The provider refuses reasoning that
 /// nothing follows, so the last is left out where the caller has nothing of what came after it.
 fn assistant_items(settings: &Settings, custom: &CustomCalls<'_>, message: &Message) -> Vec<Value> {
-    let mut reasoning = Reasoning::all(message, &settings.maker());
+    let reasoning = Reasoning::all(message, &settings.maker());
     let (text, mut written) = (message.plain_text(), 0);
     let letters = LetterPlaces::of(&text, !reasoning.is_empty() || !message.phases.is_empty());
     let phases = PlacedPhase::all(message, &letters);
-    let mut items = Vec::new();
-    move_items(&mut reasoning, &mut items, |it| !it.after_text && it.after_calls == 0);
-    while let Some(until) = next_place(&reasoning, &letters) {
-        items.extend(said(&text, &phases, written..until.max(written)));
-        written = until.max(written);
-        move_items(&mut reasoning, &mut items, |it| it.place(&letters).is_some_and(|at| at <= written));
+    // Each is placed once: a turn may have thousands.
+    let (first, later): (Vec<_>, Vec<_>) =
+        reasoning.into_iter().partition(|it| !it.after_text && it.after_calls == 0);
+    let (mut placed, mut behind): (Vec<_>, Vec<_>) =
+        later.into_iter().partition(|it| it.place(&letters).is_some());
+    placed.sort_by_key(|it| it.place(&letters));
+    behind.sort_by_key(|it| it.after_calls);
+    let mut items: Vec<Value> = first.into_iter().map(|it| Value::Object(it.item)).collect();
+    for it in placed {
+        let until = it.place(&letters).unwrap_or(written);
+        items.extend(said(&text, &phases, written..until));
+        written = until;
+        items.push(Value::Object(it.item));
     }
     items.extend(said(&text, &phases, written..text.len()));
+    let mut behind = behind.into_iter().peekable();
     for (at, call) in message.tool_calls.iter().enumerate() {
-        move_items(&mut reasoning, &mut items, |it| it.after_calls <= at);
+        while let Some(it) = behind.next_if(|it| it.after_calls <= at) {
+            items.push(Value::Object(it.item));
+        }
         items.push(custom.as_call(call).unwrap_or_else(|| function_call(call)));
     }
     items.truncate(items.iter().rposition(|item| item["type"] != "reasoning").map_or(0, |last| last + 1));
     items
-}
-
-/// Where the next item stands that more of the text came behind.
-fn next_place(reasoning: &[Reasoning], letters: &LetterPlaces) -> Option<usize> {
-    reasoning.iter().filter_map(|it| it.place(letters)).min()
 }
 
 /// What some of a turn's text is for, and the byte at which that begins.
@@ -117,16 +123,6 @@ fn said(text: &str, phases: &[PlacedPhase<'_>], range: Range<usize>) -> Vec<Valu
         Some(item)
     };
     cuts.windows(2).filter_map(item).collect()
-}
-
-/// Moves the items that are to stand here.
-fn move_items(from: &mut Vec<Reasoning>, to: &mut Vec<Value>, here: impl Fn(&Reasoning) -> bool) {
-    if from.is_empty() {
-        return;
-    }
-    let (now, later): (Vec<_>, Vec<_>) = std::mem::take(from).into_iter().partition(here);
-    to.extend(now.into_iter().map(|it| Value::Object(it.item)));
-    *from = later;
 }
 
 fn function_call(ToolCall { id, name, arguments }: &ToolCall) -> Value {
@@ -180,8 +176,16 @@ fn part(part: &ContentPart) -> Result<Option<Value>, Failure> {
         ContentPart::Other(value) => value,
         ContentPart::AdditionStart { .. } | ContentPart::CacheBreakpoint(_) => return Ok(None),
     };
+    if let Some(file) = DocumentPart::of(value) {
+        let source = match file.data {
+            Some(data) => json!({"type": "input_file", "filename": file.name, "file_data": data}),
+            None => json!({"type": "input_file", "file_url": file.url}),
+        };
+        return Ok(Some(source));
+    }
     let Some(url) = value.pointer("/image_url/url").and_then(Value::as_str) else {
-        return Err(Failure::incapable(UnsupportedFeature::Prompt, "this model takes text and images only"));
+        let why = "this model takes text, images and PDF files only";
+        return Err(Failure::incapable(UnsupportedFeature::Prompt, why));
     };
     let detail = value.pointer("/image_url/detail").and_then(Value::as_str).unwrap_or("auto");
     Ok(Some(json!({"type": "input_image", "image_url": url, "detail": detail})))

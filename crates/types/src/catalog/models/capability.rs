@@ -54,8 +54,10 @@ impl EnforcementClass {
 pub enum Capability {
     /// Calls the caller's functions.
     Tools,
-    /// Understands parts other than text.
+    /// Understands images and sound.
     Images,
+    /// Reads PDF files.
+    Documents,
     /// Writes a JSON object where it is asked to (`json_object`).
     Json,
     /// Holds to a schema (`json_schema`), and so writes any JSON.
@@ -72,6 +74,7 @@ impl Capability {
         match self {
             Capability::Tools => "tools",
             Capability::Images => "images",
+            Capability::Documents => "documents",
             Capability::Json => "json",
             Capability::Schema => "schema",
             Capability::Penalties => "penalties",

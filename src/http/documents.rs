@@ -1,0 +1,122 @@
+//! PDF files in requests. The canonical conversation has them as chat completions do.
+
+use serde_json::{Value, json};
+
+use stint_types::chat::ContentPart;
+
+use super::error::ApiError;
+use super::fields::Fields;
+
+/// What a file is called whose caller gave it no name: providers refuse one without.
+const UNNAMED: &str = "document.pdf";
+/// The longest name that is passed on, in characters.
+const NAME_MAX: usize = 200;
+const PDF: &str = "application/pdf";
+/// What a PDF file begins with, in base 64.
+const MAGIC: &str = "JVBERi";
+
+/// Why a file of any other kind is refused.
+pub(super) const ONLY_PDF: &str =
+    "must be a PDF file in base64, as in data:application/pdf;base64,…; send any other file's text as text";
+/// What to do about a file that was uploaded elsewhere.
+const NO_FILES: &str = "is not offered: there are no files here; send the file itself in base64";
+
+/// `file_data` and `filename`, or what stands in their place, of chat completions and of responses.
+///
+/// # Errors
+/// 400 where that is no PDF file.
+pub(super) fn take(fields: &mut Fields) -> Result<ContentPart, ApiError> {
+    let name = fields.text("filename")?;
+    fields.take_all(&["detail"]);
+    if fields.take("file_id").is_some_and(|id| !id.is_null()) {
+        return Err(ApiError::invalid(Some(&fields.full_name("file_id")), NO_FILES));
+    }
+    if let Some(url) = fields.text("file_url")? {
+        return Ok(elsewhere(&url, name));
+    }
+    let path = fields.full_name("file_data");
+    let data = fields.require("file_data")?;
+    // OpenRouter's way to write an address.
+    if data.starts_with("https://") || data.starts_with("http://") {
+        return Ok(elsewhere(&data, name));
+    }
+    inline(&data, name).ok_or_else(|| ApiError::invalid(Some(&path), ONLY_PDF))
+}
+
+/// A file in base 64, as a `data:` URL or plain; nothing where it is no PDF file.
+pub(super) fn inline(data: &str, name: Option<String>) -> Option<ContentPart> {
+    let (kind, bytes) = match data.strip_prefix("data:") {
+        Some(url) => {
+            let (kind, bytes) = url.split_once(',')?;
+            (kind.strip_suffix(";base64")?.split(';').next().unwrap_or_default(), bytes)
+        }
+        None => ("", data),
+    };
+    let is_pdf = kind.eq_ignore_ascii_case(PDF) || bytes.starts_with(MAGIC);
+    let file = json!({ "filename": named(name), "file_data": format!("data:{PDF};base64,{bytes}") });
+    (is_pdf && !bytes.is_empty()).then(|| part(file))
+}
+
+/// A file at an address.
+pub(super) fn elsewhere(url: &str, name: Option<String>) -> ContentPart {
+    part(json!({ "filename": named(name), "file_url": url }))
+}
+
+fn part(file: Value) -> ContentPart {
+    ContentPart::Other(json!({ "type": "file", "file": file }))
+}
+
+/// The name, by which some providers tell what kind of file it is.
+fn named(name: Option<String>) -> String {
+    let Some(name) = name.filter(|name| !name.trim().is_empty()) else { return UNNAMED.to_owned() };
+    let short: String = name.chars().filter(|letter| !letter.is_control()).take(NAME_MAX).collect();
+    if short.to_ascii_lowercase().ends_with(".pdf") { short } else { format!("{short}.pdf") }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn check(data: &str, expected: Option<&str>) {
+        let file = inline(data, None).map(|part| match part {
+            ContentPart::Other(part) => part["file"]["file_data"].as_str().unwrap().to_owned(),
+            other => panic!("{other:?}"),
+        });
+        assert_eq!(file.as_deref(), expected, "{data}");
+    }
+
+    #[test]
+    fn a_pdf_file_is_known_by_its_type_or_by_its_bytes() {
+        let pdf = Some("data:application/pdf;base64,JVBERi0x");
+        for data in [
+            "data:application/pdf;base64,JVBERi0x",
+            "data:Application/PDF;name=a.pdf;base64,JVBERi0x",
+            "data:application/octet-stream;base64,JVBERi0x",
+            "data:;base64,JVBERi0x",
+            "JVBERi0x",
+        ] {
+            check(data, pdf);
+        }
+        for data in [
+            "",
+            "AAAA",
+            "data:text/plain;base64,AAAA",
+            "data:application/pdf,x",
+            "data:application/pdf;base64,",
+        ] {
+            check(data, None);
+        }
+    }
+
+    #[test]
+    fn a_file_has_a_name_that_says_what_it_is() {
+        for (name, expected) in [
+            (None, "document.pdf"),
+            (Some(" "), "document.pdf"),
+            (Some("a.PDF"), "a.PDF"),
+            (Some("My\nreport"), "Myreport.pdf"),
+        ] {
+            assert_eq!(named(name.map(str::to_owned)), expected);
+        }
+    }
+}
