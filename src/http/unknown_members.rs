@@ -279,9 +279,12 @@ fn refuse(fields: &mut Fields, refused: &[(&str, &str)]) -> Result<(), ApiError>
 /// Whether a member asks for no more than would be given without it.
 fn says_nothing(name: &str, value: &Value) -> bool {
     let is_usual = match name {
-        "n" | "best_of" => *value == 1,
+        "n" | "best_of" | "n_cmpl" | "num_return_sequences" => *value == 1,
         "modalities" => *value == json!(["text"]),
         "response_format" => value["type"] == "text",
+        "extra_body" | "mm_processor_kwargs" | "media_io_kwargs" | "kv_transfer_params" => {
+            *value == json!({})
+        }
         _ => false,
     };
     is_usual || matches!(value, Value::Null | Value::Bool(false)) || *value == json!([]) || *value == 0
@@ -401,6 +404,7 @@ mod tests {
     fn what_is_not_known_is_carried_and_what_says_nothing_is_left_out() {
         let body = json!({ "min_p": 0.05, "min_tokens": 3, "surprise": {}, "cache_prompt": true, "keep_alive": "5m",
             "priority": 0, "plugins": [], "ignore_eos": false, "top_a": null, "n": 1, "store": false,
+            "n_cmpl": 1, "num_return_sequences": 1, "mm_processor_kwargs": {},
             "modalities": ["text"], "response_format": { "type": "text" }, "prediction": { "type": "content" } });
         assert_eq!(read(&body), Ok(["min_p", "min_tokens", "surprise"].map(str::to_owned).to_vec()));
     }

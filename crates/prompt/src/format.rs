@@ -33,8 +33,8 @@ pub struct ThinkingTags {
 pub struct PromptFormat {
     tokenizer: Tokenizer,
     template: ChatTemplate,
-    /// For requests with tools.
-    tool_template: ChatTemplate,
+    /// For requests with tools, where the model has one of its own for them.
+    tool_template: Option<ChatTemplate>,
     bytes: TokenBytes,
     /// The names of tokens that have no text.
     controls: BTreeMap<u32, String>,
@@ -55,12 +55,12 @@ impl PromptFormat {
         let template = vocabulary.template.as_deref().ok_or(PromptError::NoTemplate)?;
         let tags = vocabulary.special(start_tag).zip(vocabulary.special(end_tag));
         let tags = tags.filter(|_| template.contains(start_tag) || template.contains(end_tag));
-        let tool_template = vocabulary.tool_template.as_deref().unwrap_or(template);
+        let tool_template = vocabulary.tool_template.as_deref();
         let text = |id: u32| vocabulary.tokens.get(id as usize).cloned().unwrap_or_default();
         let mut format = PromptFormat {
             tokenizer: Tokenizer::new(vocabulary)?,
             template: ChatTemplate::new(template)?,
-            tool_template: ChatTemplate::new(tool_template)?,
+            tool_template: tool_template.map(ChatTemplate::new).transpose()?,
             bytes: TokenBytes::new(vocabulary),
             controls: vocabulary
                 .of_kind(TokenKind::Control)
@@ -68,7 +68,7 @@ impl PromptFormat {
                 .collect(),
             tags: tags.map(|(start, end)| ThinkingTags { start, end }),
             stop_tokens: vocabulary.stop_tokens(),
-            syntax: ToolCallSyntax::of_template(tool_template),
+            syntax: ToolCallSyntax::of_template(tool_template.unwrap_or(template)),
             shows_tools: false,
             turns: TurnStyle::FALLBACK,
             bos: vocabulary.bos.map(text).unwrap_or_default(),
@@ -109,16 +109,22 @@ impl PromptFormat {
         now: Timestamp,
         turns: TurnStyle,
     ) -> Result<(String, Option<char>), PromptError> {
-        let mut messages = turns.messages(&request.messages);
         let withheld = request.tool_choice.as_ref().is_some_and(|choice| choice == "none");
-        let mut tools = match request.tools.as_slice() {
-            [] => Value::Null,
-            _ if withheld => Value::Null,
-            tools => tools.iter().map(|tool| tool.declaration.clone()).collect(),
+        let has_tools = !request.tools.is_empty() && !withheld;
+        let (template, turns) = match &self.tool_template {
+            Some(own) if has_tools => (own, turns),
+            // The other may know nothing of calls: a turn that says nothing has an empty text there.
+            Some(_) => (&self.template, turns.with_empty_text()),
+            None => (&self.template, turns),
+        };
+        let mut messages = turns.messages(&request.messages);
+        let mut tools = if has_tools {
+            request.tools.iter().map(|tool| tool.declaration.clone()).collect()
+        } else {
+            Value::Null
         };
         let mark = self.mark_controls(&mut [&mut messages, &mut tools]);
         let (bos_token, eos_token) = (self.bos.clone(), self.eos.clone());
-        let template = if tools.is_null() { &self.template } else { &self.tool_template };
         let context = TemplateContext { messages, tools, enable_thinking: thinking, bos_token, eos_token };
         Ok((template.render(&context, now)?, mark))
     }

@@ -227,6 +227,21 @@ fn a_file_may_have_a_template_of_its_own_for_requests_with_tools() {
     check_rendered(&format, &request, r#"<tool_call> [{"function": {"name": "f"}}]"#);
 }
 
+/// Hermes 3 has two such: the one for tools shows no text beside a call, the other adds texts and shows no calls.
+#[test]
+fn a_run_whose_tools_are_used_up_is_told_to_the_template_that_knows_no_calls() {
+    let mut vocabulary = vocabulary(&fixture("embedded.json"), "qwen2");
+    vocabulary.template = Some("{% for m in messages %}{{ '[' + m.content + ']' }}{% endfor %}".to_owned());
+    let calls =
+        "{% for m in messages %}{% for c in m.tool_calls %}{{ c.function | tojson }}{% endfor %}{% endfor %}";
+    vocabulary.tool_template = Some(format!("{calls}{{{{ tools | tojson }}}}"));
+    let format = PromptFormat::new(&vocabulary, "<think>", "</think>").unwrap();
+    let call = ToolCall { id: "1".to_owned(), name: "f".to_owned(), arguments: "{}".to_owned() };
+    let called = Message { tool_calls: vec![call], ..Message::text(Role::Assistant, "") };
+    let result = Message { tool_call_id: Some("1".to_owned()), ..Message::text(Role::Tool, "r") };
+    check_rendered(&format, &request(vec![called, result]), "[][r]");
+}
+
 #[test]
 fn a_model_whose_template_knows_no_thoughts_does_not_think() {
     assert_eq!(templated("{{ messages[0].content }}").tags(), None);

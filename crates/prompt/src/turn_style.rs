@@ -2,6 +2,7 @@
 //! what it wants: it fails, or writes a prompt that no model has learnt. So each is tried once, with a tool that was called.
 
 use std::borrow::Cow;
+use std::collections::HashMap;
 use std::hash::{DefaultHasher, Hash, Hasher};
 
 use serde_json::{Map, Value, json};
@@ -77,10 +78,19 @@ impl TurnStyle {
 
     /// Messages as Hugging Face's templates know them.
     pub(super) fn messages(self, messages: &[Message]) -> Value {
-        (0..messages.len()).map(|at| self.message(&messages[at], &messages[..at])).collect()
+        let mut called: HashMap<&str, &str> = HashMap::new();
+        let mut turns = Vec::with_capacity(messages.len());
+        for message in messages {
+            turns.push(self.message(message, &called));
+            // Of calls with one id the first of the latest turn counts.
+            called.extend(message.tool_calls.iter().rev().map(|call| (call.id.as_str(), call.name.as_str())));
+        }
+        Value::Array(turns)
     }
 
-    fn message(self, message: &Message, before: &[Message]) -> Value {
+    /// `called` has the name of each call before it, by its id: callers give a result's id alone, and some templates want the name.
+    fn message(self, message: &Message, called: &HashMap<&str, &str>) -> Value {
+        let name = || called.get(message.tool_call_id.as_deref()?).copied();
         let mut turn = Map::new();
         turn.insert("role".to_owned(), json!(message.role.as_str()));
         turn.insert("content".to_owned(), self.content(message));
@@ -88,7 +98,7 @@ impl TurnStyle {
         let texts = [
             ("reasoning_content", message.thought.as_deref()),
             ("tool_call_id", call_id.as_deref()),
-            ("name", message.name.as_deref().or_else(|| tool_of_result(message, before))),
+            ("name", message.name.as_deref().or_else(name)),
         ];
         for (name, text) in texts {
             if let Some(text) = text {
@@ -127,13 +137,6 @@ impl TurnStyle {
             _ => id.into(),
         }
     }
-}
-
-/// The tool whose result a message is. Callers give the id of the call alone, and some templates want the name.
-fn tool_of_result<'a>(message: &Message, before: &'a [Message]) -> Option<&'a str> {
-    let id = message.tool_call_id.as_ref()?;
-    let calls = before.iter().rev().flat_map(|message| &message.tool_calls);
-    calls.into_iter().find(|call| call.id == *id).map(|call| &*call.name)
 }
 
 fn is_nine(id: &str) -> bool {

@@ -9,7 +9,9 @@ use crate::gateway::{RequestStage, feedback};
 use stint_decide::learn::CanaryEvidence;
 use stint_prompt::prompt_text;
 use stint_sessions::history::RequestRecord;
-use stint_types::units::Money;
+use stint_types::catalog::Offer;
+use stint_types::chat::CompletionKind;
+use stint_types::units::{Chance, Money};
 
 use super::metrics;
 use super::model_checks::verify_native_budget;
@@ -29,8 +31,8 @@ pub(super) fn learn(
     let is_answered = outcome.is_answered();
     record_pace(context, decision, settlement.cost);
     record_recipe(context, decision, outcome);
-    if is_answered {
-        context.state.pacing.record_success(&context.policy, outcome.offer.success);
+    if let Some(success) = unlimited_success(context, outcome.offer).filter(|_| is_answered) {
+        context.state.pacing.record_success(&context.policy, success);
     }
     if let Some(observed) = decision.observed.as_ref().filter(|_| is_answered) {
         let used = ActualUsage { model: &outcome.offer.model, spent: &outcome.spent, cost: settlement.cost };
@@ -44,6 +46,15 @@ pub(super) fn learn(
     learning.record_finished(&record, decision.question);
     learning.record_signals(&record, feedback::of_ending(&record, &context.request));
     record
+}
+
+/// How likely its answer was to be right whatever limit was set on it. Who wants one token says nothing of the models.
+fn unlimited_success(context: &RequestContext, offer: &Offer) -> Option<Chance> {
+    let whole = match context.demand.models.get(&offer.model) {
+        Some(demand) if context.request.kind != CompletionKind::Text => demand.answer_fits(offer.solution),
+        _ => 1.0,
+    };
+    (whole >= 0.5).then(|| Chance::new(offer.success.get() / whole))
 }
 
 /// Lets the expected lengths of prompts follow what the upstream reported of this one.

@@ -12,6 +12,7 @@ use stint_backend::fleet::{AffinityKey, Permit, PermitRequest};
 use stint_decide::{estimate, plan};
 use stint_types::catalog::{Allowance, ChoiceUsage, Market, Model, Offer, Route, WorstCase};
 use stint_types::chat::Request;
+use stint_types::units::Chance;
 
 use super::choice_terms::terms;
 use super::outcome::spent_by_choice;
@@ -29,6 +30,8 @@ pub(super) struct AuxiliaryCall {
     pub(super) request: Arc<Request>,
     /// How it is served, and the most it can take.
     pub(super) offer: Offer,
+    /// The chance that its answer is right, whatever limit is set on it.
+    pub(super) right: Chance,
 }
 
 /// The auxiliary call with its price; nothing if its model cannot be called.
@@ -52,9 +55,10 @@ pub(super) fn price_auxiliary_as(
     }
     let prompts = BTreeMap::from([(model.name.clone(), fleet.prompt_tokens(&request))]);
     let conditions = BTreeMap::from([(model.name.clone(), fleet.conditions_for(context.flow))]);
+    let demand = estimate::estimate(&request, &prompts, &context.parts().calibration);
     // Whether it fits is for the reservation to say, which has room of its own.
     let planned = plan::plan(&plan::PlanRequest {
-        demand: &estimate::estimate(&request, &prompts, &context.parts().calibration),
+        demand: &demand,
         models: &[&**model],
         route: &Route::with_defaults(&model.name),
         market: &Market { models: conditions, ..Market::default() },
@@ -68,7 +72,8 @@ pub(super) fn price_auxiliary_as(
         opening_quantile: context.parts().settings.opening_quantile,
     });
     let offer = planned.ok()?.best;
-    Some(AuxiliaryCall { model: model.clone(), request: Arc::new(request), offer })
+    let right = demand.models.get(&offer.model)?.success(offer.thinking);
+    Some(AuxiliaryCall { model: model.clone(), request: Arc::new(request), offer, right })
 }
 
 /// Reserves its worst case beside `own`, runs it, and returns its answer; nothing if there is no money, no
@@ -135,7 +140,7 @@ async fn auxiliary_answers(
 }
 
 fn auxiliary_terms(context: &RequestContext, call: &AuxiliaryCall) -> ChoiceTerms {
-    let AuxiliaryCall { model, request, offer } = call;
+    let AuxiliaryCall { model, request, offer, .. } = call;
     let fleet = context.parts().fleets.get(&model.name);
     let prompt = fleet.map(|fleet| fleet.prompt_tokens(request)).unwrap_or_default();
     terms(offer, Some(model), prompt, request)

@@ -1,5 +1,7 @@
 //! The episode that a request belongs to: its name and its limits, from the `budget` object, headers and metadata.
 
+use std::borrow::Cow;
+use std::collections::HashSet;
 use std::sync::Arc;
 
 use axum::http::HeaderMap;
@@ -14,6 +16,9 @@ use super::members;
 
 /// The longest name of a tool, in bytes.
 const NAME_MAX: usize = 128;
+
+/// Among so many of a request's tools one is looked for whose name is like a mistaken one.
+const NEAREST_OF: usize = 1_000;
 
 /// What is stated of an episode.
 #[derive(Debug, Default)]
@@ -35,11 +40,11 @@ impl NamedTools {
     /// # Errors
     /// 400 where one is none of those that the request declares, if it declares any: it would never be counted.
     pub(super) fn check(&self, declared: &[Tool]) -> Result<(), ApiError> {
-        let is_declared =
-            |tool: &str| declared.iter().any(|known| short_tool_name(&known.name) == short_tool_name(tool));
+        let known: HashSet<Cow<'_, str>> = declared.iter().map(|tool| short_tool_name(&tool.name)).collect();
+        let is_declared = |tool: &str| known.contains(&*short_tool_name(tool));
         let unknown = self.tools.iter().find(|tool| !declared.is_empty() && !is_declared(tool));
         let Some(unknown) = unknown else { return Ok(()) };
-        let what = match nearest(unknown, declared.iter().map(|tool| &*tool.name)) {
+        let what = match nearest(unknown, declared.iter().take(NEAREST_OF).map(|tool| &*tool.name)) {
             Some(meant) => format!("did you mean {meant:?}?"),
             None => "write a name of one of its tools, or \"*\" for all of them together".to_owned(),
         };

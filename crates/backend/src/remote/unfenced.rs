@@ -150,11 +150,14 @@ fn opening(text: &str) -> Opening {
 fn closing_at(text: &str) -> usize {
     let marks = text.trim_end();
     let before = marks.trim_end_matches('`');
+    let has_marks = before.len() < marks.len();
     let is_fence = (1..=FENCE.len()).contains(&(marks.len() - before.len()));
-    if before.len() < marks.len() && (!is_fence || text.len() - marks.len() > BLANK_MAX) {
+    if has_marks && (!is_fence || text.len() - marks.len() > BLANK_MAX) {
         return text.len();
     }
-    let most = before.ceil_char_boundary(before.len().saturating_sub(BLANK_MAX));
+    // Without marks all blank at the end may stand before them.
+    let until = if has_marks { before.len() } else { text.len() };
+    let most = text.ceil_char_boundary(until.saturating_sub(BLANK_MAX));
     before.trim_end().len().max(most)
 }
 
@@ -231,5 +234,8 @@ mod tests {
         let mut pieces = VecDeque::new();
         reader.read(format!("{{}}{many}").as_bytes(), &mut pieces).unwrap();
         assert!(matches!(&pieces[0], Piece::Answer { text, .. } if text.len() == 2 + many.len()));
+        let (mut reader, mut pieces) = (UnfencedReader::new(Texts), VecDeque::new());
+        reader.read(format!("```json\n{{}}{many}").as_bytes(), &mut pieces).unwrap();
+        assert!(matches!(&pieces[0], Piece::Answer { text, .. } if text == "{} "), "{pieces:?}");
     }
 }

@@ -119,6 +119,8 @@ fn later_mistrals_put_a_tag_before_each_call_and_one_before_its_arguments() {
     let two = r#"Sure. [TOOL_CALLS]f[ARGS]{"a": 1}[TOOL_CALLS]g[CALL_ID]k3J9x2Qa1[ARGS]{}"#;
     check(ToolCallSyntax::Mistral, two, "Sure.", &[r#"f({"a": 1})"#, "g({})"]);
     check(ToolCallSyntax::Mistral, r#"[TOOL_CALLS]f{"a": "[ARGS"}"#, "", &[r#"f({"a": "[ARGS"})"#]);
+    let own = r#"[TOOL_CALLS]f[ARGS]{"a": "[TOOL_CALLS]"}[TOOL_CALLS]g[ARGS]{}"#;
+    check(ToolCallSyntax::Mistral, own, "", &[r#"f({"a": "[TOOL_CALLS]"})"#, "g({})"]);
     check(ToolCallSyntax::Mistral, r#"a [TOOL_CALLS]f[ARGS]{"a": "#, "a", &[]);
     let none = "The tag [TOOL_CALLS] comes before {1}.";
     check(ToolCallSyntax::Mistral, none, none, &[]);

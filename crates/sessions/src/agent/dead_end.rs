@@ -44,15 +44,15 @@ pub(super) fn find(messages: &[Message]) -> Option<DeadEnd> {
 /// a different one is not stuck.
 fn repeated(messages: &[Message]) -> Option<DeadEnd> {
     let last = messages.iter().rposition(|message| !message.tool_calls.is_empty())?;
-    let results: HashMap<&str, &Message> = messages
+    // Each call and each result is read once: they may have megabytes, and calls may share an id.
+    let hashes = RandomState::new();
+    let results: HashMap<&str, u64> = messages
         .iter()
         .filter(|message| message.role == Role::Tool)
-        .filter_map(|message| Some((message.tool_call_id.as_deref()?, message)))
+        .filter_map(|message| Some((message.tool_call_id.as_deref()?, hashes.hash_one(message.plain_text()))))
         .collect();
-    // Each call is read once: arguments and results may have megabytes.
-    let hashes = RandomState::new();
     let identity = |call: &ToolCall| {
-        let result = results.get(call.id.as_str())?.plain_text();
+        let result = results.get(call.id.as_str())?;
         Some(hashes.hash_one((&call.name, canonical(&call.arguments), result)))
     };
     let (mut counts, mut latest) = (HashMap::new(), Vec::new());

@@ -226,7 +226,8 @@ fn error(kind: Kind, what: &str) -> Value {
 /// (openclaw/openclaw#73417, vercel/ai#13203). What the caller goes on from has none of its own.
 fn lacks_its_thought(message: &Value) -> bool {
     let goes_on = message["prefix"] == true;
-    message["role"] == "assistant" && !goes_on && message.get("reasoning_content").is_none()
+    let is_lost = message["reasoning_content"].as_str().is_none_or(str::is_empty);
+    message["role"] == "assistant" && !goes_on && is_lost
 }
 
 /// Whether a tool must be called. `DeepSeek`, `DashScope` and Moonshot take that of no model that thinks (deepseek-ai/DeepSeek-V3#1376,

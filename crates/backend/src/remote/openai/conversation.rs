@@ -1,5 +1,7 @@
 //! The conversation as it is sent: with thoughts of earlier turns, and with the one that is resumed from.
 
+use std::collections::HashMap;
+
 use serde_json::{Value, json};
 
 use crate::Thought;
@@ -138,8 +140,12 @@ fn return_extras(settings: &Settings, message: &Message, turn: &mut Value) {
         return;
     }
     let maker = settings.maker();
+    let mut places: HashMap<&str, usize> = HashMap::new();
+    for (at, call) in message.tool_calls.iter().enumerate() {
+        places.entry(&call.id).or_insert(at);
+    }
     for extra in message.signed_by(&maker).filter_map(ToolCallExtra::read) {
-        if let Some(at) = message.tool_calls.iter().position(|call| call.id == extra.tool_call_id) {
+        if let Some(&at) = places.get(extra.tool_call_id.as_str()) {
             turn["tool_calls"][at]["extra_content"] = Value::Object(extra.extra_content);
         }
     }

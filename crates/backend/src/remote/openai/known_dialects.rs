@@ -29,7 +29,7 @@ impl Dialect {
             switch: ThinkingSwitch::ThinkingType,
             resume: ResumeMethod::PrefixReasoning,
             prefill: PrefillMethod::Member("prefix"),
-            thought_replay: ThoughtReplay::WithCalls { member: "reasoning_content", missing: "".into() },
+            thought_replay: ThoughtReplay::WithCalls { member: "reasoning_content", missing: " ".into() },
             seed: None,
             forces_unthought: true,
             omits_thinking: words(&DEEPSEEK_OMITS),

@@ -78,9 +78,12 @@ fn token_usage(usage: ReportedUsage) -> Option<TokenUsage> {
     // Some leave out what they had cached. No more of a prompt can be in the cache than there is; or else the total tells.
     let (read, wrote) = (cached.unwrap_or_default(), written.unwrap_or_default());
     let with_cached = prompt + read + wrote;
-    let leaves_out = read > prompt || wrote > prompt || total == Some(with_cached + completion);
-    let whole = if leaves_out { with_cached } else { prompt };
     let thinking = of_completion.reasoning.or(reasoning);
+    // A thought beside the answer that is as long as what was cached tells the same total.
+    let is_thought = thinking == Some(read + wrote);
+    let leaves_out =
+        read > prompt || wrote > prompt || (total == Some(with_cached + completion) && !is_thought);
+    let whole = if leaves_out { with_cached } else { prompt };
     let beside = thought_beside(thinking, total, whole + completion).unwrap_or_default();
     Some(TokenUsage {
         prompt: whole,
@@ -146,6 +149,9 @@ mod tests {
         let passed_on = json!({"prompt_tokens": 50, "completion_tokens": 7, "total_tokens": 97,
             "cache_read_input_tokens": 30, "cache_creation_input_tokens": 10});
         assert_eq!(told(passed_on), [90, 30, 10, 7], "the total has what was cached besides");
+        let xai = json!({"prompt_tokens": 100, "completion_tokens": 10, "total_tokens": 160,
+            "prompt_tokens_details": {"cached_tokens": 50}, "completion_tokens_details": {"reasoning_tokens": 50}});
+        assert_eq!(told(xai), [100, 50, 0, 60], "the total has the thought besides");
     }
 
     #[test]
