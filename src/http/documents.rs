@@ -54,15 +54,15 @@ pub(super) fn inline(data: &str, name: Option<String>) -> Option<ContentPart> {
     };
     let is_pdf = kind.eq_ignore_ascii_case(PDF) || bytes.starts_with(MAGIC);
     let file = json!({ "filename": named(name), "file_data": format!("data:{PDF};base64,{bytes}") });
-    (is_pdf && !bytes.is_empty()).then(|| part(file))
+    (is_pdf && !bytes.is_empty()).then(|| part(&file))
 }
 
 /// A file at an address.
 pub(super) fn elsewhere(url: &str, name: Option<String>) -> ContentPart {
-    part(json!({ "filename": named(name), "file_url": url }))
+    part(&json!({ "filename": named(name), "file_url": url }))
 }
 
-fn part(file: Value) -> ContentPart {
+fn part(file: &Value) -> ContentPart {
     ContentPart::Other(json!({ "type": "file", "file": file }))
 }
 

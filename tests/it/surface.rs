@@ -237,7 +237,7 @@ async fn files_go_to_models_that_read_them() {
     let file =
         ContentPart::Other(json!({ "type": "file", "file": { "filename": "a.pdf", "file_data": data } }));
     for record in script.records() {
-        assert_eq!(record.call.request.messages[0].content, [file.clone()]);
+        assert_eq!(record.call.request.messages[0].content, std::slice::from_ref(&file));
     }
     let blind = self::world().await;
     let mut body = question();
