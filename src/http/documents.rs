@@ -32,38 +32,39 @@ pub(super) fn take(fields: &mut Fields) -> Result<ContentPart, ApiError> {
         return Err(ApiError::invalid(Some(&fields.full_name("file_id")), NO_FILES));
     }
     if let Some(url) = fields.text("file_url")? {
-        return Ok(elsewhere(&url, name));
+        return Ok(elsewhere(url, name));
     }
     let path = fields.full_name("file_data");
     let data = fields.require("file_data")?;
     // OpenRouter's way to write an address.
     if data.starts_with("https://") || data.starts_with("http://") {
-        return Ok(elsewhere(&data, name));
+        return Ok(elsewhere(data, name));
     }
-    inline(&data, name).ok_or_else(|| ApiError::invalid(Some(&path), ONLY_PDF))
+    in_url(&data, name).ok_or_else(|| ApiError::invalid(Some(&path), ONLY_PDF))
 }
 
 /// A file in base 64, as a `data:` URL or plain; nothing where it is no PDF file.
-pub(super) fn inline(data: &str, name: Option<String>) -> Option<ContentPart> {
-    let (kind, bytes) = match data.strip_prefix("data:") {
-        Some(url) => {
-            let (kind, bytes) = url.split_once(',')?;
-            (kind.strip_suffix(";base64")?.split(';').next().unwrap_or_default(), bytes)
-        }
-        None => ("", data),
-    };
+fn in_url(data: &str, name: Option<String>) -> Option<ContentPart> {
+    let Some(url) = data.strip_prefix("data:") else { return inline("", data, name) };
+    let (kind, bytes) = url.split_once(',')?;
+    inline(kind.strip_suffix(";base64")?.split(';').next().unwrap_or_default(), bytes, name)
+}
+
+/// A file of this media type, in base 64; nothing where it is no PDF file. It is copied once: it may have megabytes.
+pub(super) fn inline(kind: &str, bytes: &str, name: Option<String>) -> Option<ContentPart> {
     let is_pdf = kind.eq_ignore_ascii_case(PDF) || bytes.starts_with(MAGIC);
-    let file = json!({ "filename": named(name), "file_data": format!("data:{PDF};base64,{bytes}") });
-    (is_pdf && !bytes.is_empty()).then(|| part(&file))
+    (is_pdf && !bytes.is_empty()).then(|| part(name, "file_data", format!("data:{PDF};base64,{bytes}")))
 }
 
 /// A file at an address.
-pub(super) fn elsewhere(url: &str, name: Option<String>) -> ContentPart {
-    part(&json!({ "filename": named(name), "file_url": url }))
+pub(super) fn elsewhere(url: String, name: Option<String>) -> ContentPart {
+    part(name, "file_url", url)
 }
 
-fn part(file: &Value) -> ContentPart {
-    ContentPart::Other(json!({ "type": "file", "file": file }))
+fn part(name: Option<String>, member: &str, text: String) -> ContentPart {
+    let mut part = json!({ "type": "file", "file": { "filename": named(name) } });
+    part["file"][member] = Value::String(text);
+    ContentPart::Other(part)
 }
 
 /// The name, by which some providers tell what kind of file it is.
@@ -78,7 +79,7 @@ mod tests {
     use super::*;
 
     fn check(data: &str, expected: Option<&str>) {
-        let file = inline(data, None).map(|part| match part {
+        let file = in_url(data, None).map(|part| match part {
             ContentPart::Other(part) => part["file"]["file_data"].as_str().unwrap().to_owned(),
             other => panic!("{other:?}"),
         });

@@ -72,10 +72,6 @@ impl ImageUrls {
                 let url = text("/file/file_url")?;
                 Some((url, self.refusal(url)?))
             });
-            let refused = refused.or_else(|| {
-                let data = text("/file/file_data").filter(|data| !data.starts_with("data:"));
-                data.map(|data| (data, "must be the file itself in base64, not an address"))
-            });
             refused.map(|(url, why)| RefusedUrl { url, why })
         })
     }

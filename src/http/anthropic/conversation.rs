@@ -204,11 +204,10 @@ fn document(mut block: Fields, content: &mut Vec<ContentPart>) -> Result<(), Api
     match kind.as_deref() {
         Some("base64") => {
             let (path, media_type) = (source.full_name("data"), source.require("media_type")?);
-            let file =
-                documents::inline(&format!("data:{media_type};base64,{}", source.require("data")?), title);
+            let file = documents::inline(&media_type, &source.require("data")?, title);
             content.push(file.ok_or_else(|| ApiError::invalid(Some(&path), documents::ONLY_PDF))?);
         }
-        Some("url") => content.push(documents::elsewhere(&source.require("url")?, title)),
+        Some("url") => content.push(documents::elsewhere(source.require("url")?, title)),
         Some("text") => {
             source.take_all(&["media_type"]);
             content.extend(title.map(|title| ContentPart::Text(title + "\n\n")));
