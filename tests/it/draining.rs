@@ -1,7 +1,5 @@
 //! Between the signal and the end: answers that run are finished, and the gateway is seen and managed until they are.
 
-use std::net::TcpListener;
-
 use reqwest::{Client, Method, Response};
 use serde_json::{Value, json};
 
@@ -10,7 +8,7 @@ use crate::harness::faultup::rig::question;
 use crate::harness::faultup::script::{Step, chunked, event, says};
 use crate::harness::managed::TOKEN;
 use crate::harness::patience::until;
-use crate::harness::{Folder, Process};
+use crate::harness::{Folder, Process, free_port};
 
 /// A server with one answer that is streamed and does not end.
 struct Draining {
@@ -22,8 +20,7 @@ struct Draining {
 impl Draining {
     /// With more lines of `[server]`.
     async fn start(upstream: &Faultup, server: &str) -> Draining {
-        // Free now, and hardly taken by another before the server starts.
-        let port = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
+        let port = free_port();
         let folder = Folder::new(&format!(
             "[server]\ndrain = '60s'\n{server}[engine]\nembedded = false\n[admin]\nlisten = '127.0.0.1:{port}'\n\
              token_file = 'admin.token'\n[[backend]]\nbase_url = '{}/v1'\n\
@@ -31,7 +28,10 @@ impl Draining {
             upstream.address
         ));
         std::fs::write(folder.path().join("admin.token"), TOKEN).unwrap();
-        let process = folder.serve();
+        // Nobody else gets this port, so whether it is closed can be seen.
+        let mut command = folder.stint("serve");
+        command.env("STINT_LISTEN", format!("127.0.0.1:{}", free_port()));
+        let process = folder.serve_by(command);
         Draining { folder, process, admin: format!("http://127.0.0.1:{port}") }
     }
 
@@ -90,7 +90,7 @@ async fn until_the_last_answer_is_over_the_gateway_is_seen_and_managed_and_sends
 #[tokio::test]
 async fn where_metrics_have_a_listener_of_their_own_the_apis_closes_first() {
     let upstream = Faultup::start(vec![chunked().chunk(&event(&says("4"))).then(Step::Hold)]).await;
-    let port = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
+    let port = free_port();
     let mut site = Draining::start(&upstream, &format!("metrics_listen = '127.0.0.1:{port}'\n")).await;
     let running = tokio::spawn(site.process.request("", &question(true), &[]).send());
     upstream.until(|log| log.len() == 1).await;

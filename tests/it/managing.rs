@@ -1,11 +1,9 @@
 //! What an operator sees and changes of requests and runs while a server runs.
 
-use std::net::TcpListener;
-
 use serde_json::{Value, json};
 
 use crate::harness::patience::until;
-use crate::harness::{Answer, Folder, Manner, Process, Upstream};
+use crate::harness::{Answer, Folder, Manner, Process, Upstream, free_port};
 
 const TOKEN: &str = "the-token-of-the-admin-api";
 
@@ -23,7 +21,7 @@ impl Desk {
 
     /// The same with more to serve.
     fn serving(more: &str) -> Desk {
-        let port = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
+        let port = free_port();
         let hash = stint_types::tenant::hash_key("sk-test");
         let folder = Folder::new(&format!(
             "[admin]\nlisten = \"127.0.0.1:{port}\"\ntoken_file = \"admin.token\"\n\

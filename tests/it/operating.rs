@@ -11,7 +11,7 @@ use std::time::Duration;
 use serde_json::{Value, json};
 
 use crate::harness::patience::until;
-use crate::harness::{Folder, Process};
+use crate::harness::{Folder, Process, free_port};
 use stint_ledger::Journal;
 use stint_storage::{Sqlite, SqliteJournal, SqliteSettings, Synchronous};
 use stint_types::units::Timestamp;
@@ -117,7 +117,7 @@ fn a_new_key_comes_with_the_hash_that_hashing_it_gives() {
 
 #[tokio::test]
 async fn health_says_whom_it_asked_and_what_to_do() {
-    let free = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
+    let free = format!("127.0.0.1:{}", free_port());
     let folder = Folder::new(&format!("[server]\nlisten = \"{free}\"\n"));
     let output = folder.stint("health").output().unwrap();
     let said = text(&output);

@@ -1,6 +1,5 @@
 //! TLS on our own listeners: the real binary with real certificates, as operators and callers meet it.
 
-use std::net::TcpListener;
 use std::path::Path;
 use std::time::Duration;
 
@@ -16,7 +15,7 @@ use tokio_rustls::rustls::{ClientConfig, RootCertStore};
 use crate::harness::authority::{Authority, Signed};
 use crate::harness::patience::{until, within};
 use crate::harness::tools::{printed, tool};
-use crate::harness::{Answer, Deployment, Folder, Process, Says};
+use crate::harness::{Answer, Deployment, Folder, Process, Says, free_port};
 
 pub(crate) const TOKEN: &str = "the-token-of-the-admin-api";
 
@@ -31,7 +30,7 @@ pub(crate) struct Secured {
 impl Secured {
     pub(crate) async fn new(server: &str, tls: &str) -> Secured {
         let upstream = Deployment::always(Says::tokens(10)).await;
-        let port = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
+        let port = free_port();
         let hash = stint_types::tenant::hash_key("sk-test");
         let files = "certificate = \"tls.crt\"\nkey = \"tls.key\"\n";
         let folder = Folder::new(&format!(

@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 
 use crate::harness::issuer::{SigningKey, TokenIssuer};
 use crate::harness::patience::{until, within};
-use crate::harness::{Answer, Deployment, Folder, Process, Says};
+use crate::harness::{Answer, Deployment, Folder, Process, Says, free_port};
 
 const TOKEN: &str = "the-token-of-the-admin-api";
 
@@ -28,7 +28,7 @@ impl Trusting {
     /// With more of the issuer's section, and its profiles.
     async fn new(issuer: TokenIssuer, more: &str) -> Trusting {
         let upstream = Deployment::always(Says::tokens(10)).await;
-        let port = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
+        let port = free_port();
         let folder = Folder::new("");
         std::fs::write(folder.path().join("admin.token"), TOKEN).unwrap();
         let trusting = Trusting { issuer, folder, upstream, admin: format!("http://127.0.0.1:{port}"), port };

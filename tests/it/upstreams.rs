@@ -18,7 +18,7 @@ use crate::harness::faultup::script::{
 };
 use crate::harness::faultup::{Faultup, Identity};
 use crate::harness::patience::QuietInstant;
-use crate::harness::{Answer, Folder, World};
+use crate::harness::{Answer, Folder, World, free_port};
 use stint_types::units::{Money, Tokens};
 
 /// What a failed request may cost.
@@ -118,8 +118,9 @@ async fn unreachable(world: World, codes: &[(u16, &str)]) {
 /// UP-01: nobody listens, nobody accepts, nobody has the name: told within the time for connecting, and free.
 #[tokio::test]
 async fn an_upstream_that_cannot_be_reached_costs_nothing() {
-    let nobody = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
-    unreachable(over(&format!("http://{nobody}"), patient).await, &[(502, "upstream_failed")]).await;
+    let nobody = free_port();
+    unreachable(over(&format!("http://127.0.0.1:{nobody}"), patient).await, &[(502, "upstream_failed")])
+        .await;
     let full = Socket::new(Domain::IPV4, Type::STREAM, None).unwrap();
     full.bind(&SocketAddr::from(([127, 0, 0, 1], 0)).into()).unwrap();
     full.listen(0).unwrap();

@@ -4,11 +4,14 @@
 //! waits for the end of a pipe that only the process holds open.
 
 use std::io::{BufRead, BufReader, Write};
-use std::net::TcpListener;
 use std::process::{Child, Command, Stdio};
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{Duration, Instant};
+
+// One hands out all ports of a test process.
+#[path = "../ports.rs"]
+pub(crate) mod ports;
 
 /// The server runs as `postgres` where we are root, which it refuses to be.
 const SCRIPT: &str = r#"
@@ -52,7 +55,7 @@ pub(crate) fn cluster() -> &'static Cluster {
 impl Cluster {
     /// Starts one; with `fsync`, it waits for the disk as in real life.
     pub(crate) fn start(fsync: bool) -> Cluster {
-        let port = TcpListener::bind(("127.0.0.1", 0)).unwrap().local_addr().unwrap().port();
+        let port = ports::free_port();
         let mut command = Command::new("sh");
         command.args(["-c", SCRIPT, "cluster", &port.to_string(), if fsync { "on" } else { "off" }]);
         let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().expect("a shell");

@@ -2,12 +2,11 @@
 
 use std::fs::OpenOptions;
 use std::io::Read;
-use std::net::TcpListener;
 use std::process::{Child, Stdio};
 use std::time::Duration;
 
 use crate::harness::patience::{PATIENCE, until, within};
-use crate::harness::{Answer, Folder};
+use crate::harness::{Answer, Folder, free_port};
 
 /// A server whose standard error is this, once it is ready.
 struct Mute {
@@ -27,7 +26,7 @@ impl Drop for Mute {
 impl Mute {
     async fn start(standard_error: Stdio) -> Mute {
         let folder = Folder::new("");
-        let port = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
+        let port = free_port();
         let listen = format!("127.0.0.1:{port}");
         let mut command = folder.stint("serve");
         command.env("STINT_LISTEN", &listen).env("STINT_LOG", "info").stderr(standard_error);

@@ -1,11 +1,10 @@
 //! The real binary with an admin API, and a model whose upstream is not there.
 
-use std::net::TcpListener;
 use std::process::{Output, Stdio};
 
 use serde_json::Value;
 
-use super::{Answer, Folder, Process};
+use super::{Answer, Folder, Process, free_port};
 
 /// The admin API's token.
 pub(crate) const TOKEN: &str = "the-token-of-the-admin-api";
@@ -21,8 +20,7 @@ pub(crate) struct Managed {
 impl Managed {
     /// Two models, `m` and `n`, and whatever else the configuration is to say.
     pub(crate) fn new(more: &str) -> Managed {
-        // Free now, and hardly taken by another before the server starts.
-        let port = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
+        let port = free_port();
         let folder = Folder::new(&format!(
             "[engine]\nembedded = false\n[admin]\nlisten = \"127.0.0.1:{port}\"\ntoken_file = \"admin.token\"\n\
              [[backend]]\nbase_url = \"http://127.0.0.1:1/v1\"\nunknown_members = \"refuse\"\n\

@@ -22,6 +22,7 @@ mod world;
 
 pub(crate) use answer::Answer;
 pub(crate) use chromium::{Chromium, View};
+pub(crate) use cluster::ports::free_port;
 pub(crate) use deployment::{Deployment, Says};
 pub(crate) use managed::Managed;
 pub(crate) use process::{Folder, Process};

@@ -101,9 +101,12 @@ impl Folder {
         self.serve_by(command)
     }
 
-    /// The same, as this command says.
+    /// The same, as this command says, and where it says.
     pub(crate) fn serve_by(&self, mut command: Command) -> Process {
-        command.env("STINT_LISTEN", "127.0.0.1:0").env("STINT_LOG", "info").stderr(Stdio::piped());
+        if command.get_envs().all(|(name, _)| name != "STINT_LISTEN") {
+            command.env("STINT_LISTEN", "127.0.0.1:0");
+        }
+        command.env("STINT_LOG", "info").stderr(Stdio::piped());
         let mut child = command.spawn().expect("the binary starts");
         let log = Log::default();
         let (base, reader) = address(&mut child, log.clone());

@@ -1,10 +1,8 @@
 //! A server of the embedded model with an admin API, and a load of which everything is known.
 
-use std::net::TcpListener;
-
 use serde_json::{Value, json};
 
-use crate::harness::{Answer, Chromium, Folder, Process};
+use crate::harness::{Answer, Chromium, Folder, Process, free_port};
 
 pub(super) const TOKEN: &str = "the-token-of-the-admin-api";
 pub(super) const KEY: &str = "sk-test";
@@ -25,7 +23,7 @@ pub(super) struct Desk {
 impl Desk {
     /// The embedded model and one key, which may spend 20 dollars a day; and what else the configuration is to say.
     pub(super) fn new(more: &str) -> Desk {
-        let port = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
+        let port = free_port();
         let hash = stint_types::tenant::hash_key(KEY);
         let folder = Folder::new(&format!(
             "[admin]\nlisten = \"127.0.0.1:{port}\"\ntoken_file = \"admin.token\"\n[[key]]\nname = \"alice\"\n\

@@ -1,14 +1,12 @@
 //! Words that nobody else may see, in everything that a caller, an operator and an upstream write: they come to whom they are for, and
 //! into nothing that watches.
 
-use std::net::TcpListener;
-
 use axum::http::StatusCode;
 use axum::response::IntoResponse;
 use serde_json::{Value, json};
 
 use crate::harness::hook::{Does, Hook};
-use crate::harness::{Answer, Folder, Process};
+use crate::harness::{Answer, Folder, Process, free_port};
 
 use super::end;
 use super::receiver::Receiver;
@@ -37,7 +35,7 @@ impl Watched {
         });
         let (collector, upstream) = (Receiver::over_http(), Receiver::upstream());
         let hook = Hook::start(Does::Says(json!({ "verdict": "allow" })));
-        let port = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
+        let port = free_port();
         let model = |name: &str, base: &str| {
             format!(
                 "[[backend]]\nname = '{name}'\nbase_url = '{base}/v1'\napi_key_file = 'upstream.key'\n[[backend.model]]\nname = '{name}'\n\

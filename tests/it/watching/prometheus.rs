@@ -7,6 +7,8 @@ use std::time::Duration;
 use serde_json::Value;
 use tempfile::TempDir;
 
+use crate::harness::free_port;
+
 fn program(name: &str) -> PathBuf {
     let path = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join(".cache").join(name);
     assert!(path.exists(), "{} is missing: run `make test-tools`", path.display());
@@ -37,8 +39,7 @@ impl Prometheus {
              authorization: {{ credentials: sk-test }}\n    static_configs: [{{ targets: [\"{target}\"] }}]\n"
         );
         std::fs::write(folder.path().join("prometheus.yml"), config).unwrap();
-        // Somebody else may take the port in between; then it does not start, and says so.
-        let free = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
+        let free = format!("127.0.0.1:{}", free_port());
         let child = Command::new(program("prometheus"))
             .current_dir(folder.path())
             .arg("--config.file=prometheus.yml")
