@@ -177,10 +177,13 @@ fn part(part: &ContentPart) -> Result<Option<Value>, Failure> {
         ContentPart::AdditionStart { .. } | ContentPart::CacheBreakpoint(_) => return Ok(None),
     };
     if let Some(file) = DocumentPart::of(value) {
-        let source = match file.data {
+        let mut source = match file.data {
             Some(data) => json!({"type": "input_file", "filename": file.name, "file_data": data}),
             None => json!({"type": "input_file", "file_url": file.url}),
         };
+        if let Some(detail) = file.detail {
+            source["detail"] = detail.into();
+        }
         return Ok(Some(source));
     }
     let Some(url) = value.pointer("/image_url/url").and_then(Value::as_str) else {
