@@ -156,8 +156,7 @@ impl Request {
 
     /// True if a message has something that is no text: an image, a sound or a file.
     pub fn has_media(&self) -> bool {
-        let mut parts = self.messages.iter().flat_map(|message| &message.content);
-        parts.any(|part| matches!(part, ContentPart::Other(_)))
+        self.messages.iter().any(|message| message.media().next().is_some())
     }
 
     /// What the caller marks that the provider is to keep in its cache, each for how long.
