@@ -4,7 +4,7 @@ use serde_json::{Map, Value, json};
 use sha2::{Digest, Sha256};
 
 use crate::{Failure, UnsupportedFeature};
-use stint_types::chat::{ContentPart, Request, Tool};
+use stint_types::chat::{Message, Request, Role, Tool};
 
 /// Whether tools are to be called.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -162,11 +162,7 @@ impl<'p> DocumentPart<'p> {
 
 /// The PDF files of a conversation.
 fn files(request: &Request) -> impl Iterator<Item = DocumentPart<'_>> {
-    let parts = request.messages.iter().flat_map(|message| &message.content);
-    parts.filter_map(|part| match part {
-        ContentPart::Other(value) => DocumentPart::of(value),
-        ContentPart::Text(_) | ContentPart::AdditionStart { .. } | ContentPart::CacheBreakpoint(_) => None,
-    })
+    request.messages.iter().flat_map(Message::media).filter_map(DocumentPart::of)
 }
 
 /// True if there is a PDF file in the conversation.
@@ -178,6 +174,16 @@ pub(super) fn has_files(request: &Request) -> bool {
 pub(super) fn refuse_file_urls(request: &Request) -> Result<(), Failure> {
     if files(request).any(|file| file.url.is_some()) {
         let why = "this model takes files in the message only, not at an address";
+        return Err(Failure::incapable(UnsupportedFeature::Prompt, why));
+    }
+    Ok(())
+}
+
+/// Refuses images and files among the system's words, for APIs that take only text there: they would be left out without a word.
+pub(super) fn refuse_media_in_instructions(request: &Request) -> Result<(), Failure> {
+    let mut instructions = request.messages.iter().filter(|message| message.role == Role::System);
+    if instructions.any(|message| message.media().next().is_some()) {
+        let why = "this model takes images and files in a user's message only";
         return Err(Failure::incapable(UnsupportedFeature::Prompt, why));
     }
     Ok(())

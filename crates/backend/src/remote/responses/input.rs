@@ -4,7 +4,7 @@ use std::ops::Range;
 
 use serde_json::{Value, json};
 
-use crate::remote::caller_options::DocumentPart;
+use crate::remote::caller_options::{DocumentPart, refuse_media_in_instructions};
 use crate::remote::{user_turn, wire};
 use crate::{Failure, UnsupportedFeature};
 use stint_types::chat::{CacheTtl, ContentPart, Message, Request, Role, ToolCall, TurnPhase};
@@ -20,6 +20,7 @@ pub(super) fn instructions_and_items(
     settings: &Settings,
     request: &Request,
 ) -> Result<(String, Value), Failure> {
+    refuse_media_in_instructions(request)?;
     let first = request.messages.iter().take_while(|message| message.role == Role::System).count();
     // Instructions alone are input, too: `input` cannot be empty.
     let is_alone = first == request.messages.len();
