@@ -43,7 +43,7 @@ pub(super) fn at_url(url: String, name: Option<String>) -> Option<ContentPart> {
     if url.starts_with("data:") { in_url(&url, name) } else { Some(elsewhere(url, name)) }
 }
 
-/// A file in base 64, or at an address, which is OpenRouter's way to write one; nothing where it is no PDF file.
+/// A file in base 64, or at an address, which is `OpenRouter`'s way to write one; nothing where it is no PDF file.
 fn in_data(data: String, name: Option<String>) -> Option<ContentPart> {
     let is_address = data.starts_with("https://") || data.starts_with("http://");
     if is_address { Some(elsewhere(data, name)) } else { in_url(&data, name) }
@@ -136,7 +136,8 @@ mod tests {
         let file = json!({ "filename": "document.pdf", "file_data": "data:application/pdf;base64,JVBERi0x", "detail": "high" });
         let expected = ContentPart::Other(json!({ "type": "file", "file": file }));
         assert_eq!(taken(pdf).unwrap_or_else(|problem| panic!("{}", problem.message())), expected);
-        let problem = taken(json!({ "file_url": "data:text/plain;base64,AAAA" })).expect_err("is no PDF file");
+        let problem =
+            taken(json!({ "file_url": "data:text/plain;base64,AAAA" })).expect_err("is no PDF file");
         assert!(problem.message().starts_with("file.file_url must be a PDF file"), "{}", problem.message());
     }
 

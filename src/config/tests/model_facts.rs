@@ -146,9 +146,8 @@ fn deepseeks_flash_reads_images_and_its_pro_does_not() {
 #[test]
 fn models_that_see_images_read_files_where_their_own_makers_apis_are_or_their_names_say_so() {
     let reads = |kind: &str, host: &str, name: &str| {
-        let backend = format!(
-            "kind = '{kind}'\nbase_url = 'https://{host}/v1'\napi_key_env = 'OPENAI_API_KEY'"
-        );
+        let backend =
+            format!("kind = '{kind}'\nbase_url = 'https://{host}/v1'\napi_key_env = 'OPENAI_API_KEY'");
         let lines = format!("upstream = '{name}'\ncapabilities = ['images']");
         model(&backend, &lines).has_capability(Capability::Documents)
     };

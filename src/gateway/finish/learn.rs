@@ -50,7 +50,8 @@ pub(super) fn learn(
 
 /// How likely its answer was to be right whatever limit was set on it. Who wants one token says nothing of the models.
 fn unlimited_success(context: &RequestContext, offer: &Offer) -> Option<Chance> {
-    let whole = context.demand.models.get(&offer.model).map_or(1.0, |demand| context.answer_fits(demand, offer));
+    let whole =
+        context.demand.models.get(&offer.model).map_or(1.0, |demand| context.answer_fits(demand, offer));
     (whole >= 0.5).then(|| Chance::new(offer.success.get() / whole))
 }
 

@@ -13,9 +13,7 @@ use stint_backend::{Failure, Fault};
 use stint_ledger::RequestScope;
 use stint_sessions::agent::CountedPrompt;
 use stint_sessions::idempotency::IdempotencyTicket;
-use stint_types::catalog::{
-    Allowance, ChoiceUsage, Demand, Market, Model, ModelDemand, Offer, Plan, Route,
-};
+use stint_types::catalog::{Allowance, ChoiceUsage, Demand, Market, Model, ModelDemand, Offer, Plan, Route};
 use stint_types::chat::{CompletionKind, Request};
 use stint_types::tenant::KeyId;
 use stint_types::units::{AccountId, Money, Priority, RequestId, Timestamp, Tokens};

@@ -101,9 +101,10 @@ fn gain(context: &RequestContext, probe: &DifficultyProbe, call: &AuxiliaryCall)
 fn value_at(context: &RequestContext, demand: &Demand) -> f64 {
     let best = &context.plan.best;
     let success = |demand: &Demand| {
-        let success = demand.models.get(&best.model).map(|model| {
-            context.answer_fits(model, best) * model.success(best.thinking).get()
-        });
+        let success = demand
+            .models
+            .get(&best.model)
+            .map(|model| context.answer_fits(model, best) * model.success(best.thinking).get());
         // As the plan counts it: finer differences are noise.
         (success.unwrap_or_default() * 1e4).round() / 1e4
     };

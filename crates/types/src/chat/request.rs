@@ -213,10 +213,8 @@ mod tests {
     #[test]
     fn a_part_that_is_no_text_is_media_in_any_message() {
         let said = |parts| Message { content: parts, ..Message::text(Role::User, "") };
-        let text = said(vec![
-            ContentPart::Text("look".into()),
-            ContentPart::CacheBreakpoint(CacheTtl::Minutes),
-        ]);
+        let text =
+            said(vec![ContentPart::Text("look".into()), ContentPart::CacheBreakpoint(CacheTtl::Minutes)]);
         let file = said(vec![ContentPart::Other(json!({ "type": "file" }))]);
         assert!(!Request::new("m", vec![text.clone()]).has_media());
         assert!(Request::new("m", vec![file, text]).has_media());

@@ -52,7 +52,7 @@ impl Dialect {
         }
     }
 
-    /// `OpenRouter`, in front of many others. For a model that reads no PDF files it would buy an `OCR` by the page, whose price no
+    /// `OpenRouter`, in front of many others. For a model that reads no PDF files it would buy an OCR by the page, whose price no
     /// tariff here has.
     pub fn openrouter() -> Dialect {
         Dialect {

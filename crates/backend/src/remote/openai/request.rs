@@ -3,7 +3,8 @@
 use serde_json::{Map, Value, json};
 
 use crate::remote::caller_options::{
-    OpenAiResponseFormat, OpenAiToolChoice, PENALTIES, allowed_tools, has_files, passed_member, refuse_file_urls,
+    OpenAiResponseFormat, OpenAiToolChoice, PENALTIES, allowed_tools, has_files, passed_member,
+    refuse_file_urls,
 };
 use crate::remote::wire::{self, decimal};
 use crate::remote::{UpstreamRequest, forced_tool, form_instruction, strict_schema};
