@@ -73,14 +73,20 @@ impl<T: From<IndexedEvent> + EventSize> ChoiceDriver<'_, T> {
             match next {
                 DriverStep::Part(next) => part = next,
                 DriverStep::Over(finish) => {
-                    let (reported, most) = self.progress.phases.prompt_read();
-                    reported
-                        .into_iter()
-                        .for_each(|tokens| self.job.backend.record_prompt_tokens(tokens, most));
+                    self.record_prompt();
                     return self.flush_tool_filter(finish).await;
                 }
                 DriverStep::Piece | DriverStep::Drain => return Err(truncated()),
             }
+        }
+    }
+
+    /// Lets the backend learn which part of its bound a prompt usually has. The bound of a file or an image is far above what
+    /// it has, so that one of them would make every later prompt of text seem short.
+    fn record_prompt(&self) {
+        let (reported, most) = self.progress.phases.prompt_read();
+        if let Some(tokens) = reported.filter(|_| !self.job.request.has_media()) {
+            self.job.backend.record_prompt_tokens(tokens, most);
         }
     }
 

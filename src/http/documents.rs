@@ -26,21 +26,27 @@ const NO_FILES: &str = "is not offered: there are no files here; send the file i
 /// # Errors
 /// 400 where that is no PDF file.
 pub(super) fn take(fields: &mut Fields) -> Result<ContentPart, ApiError> {
-    let name = fields.text("filename")?;
-    fields.take_all(&["detail"]);
+    let (name, detail) = (fields.text("filename")?, fields.text("detail")?);
     if fields.take("file_id").is_some_and(|id| !id.is_null()) {
         return Err(ApiError::invalid(Some(&fields.full_name("file_id")), NO_FILES));
     }
-    if let Some(url) = fields.text("file_url")? {
-        return Ok(elsewhere(url, name));
-    }
-    let path = fields.full_name("file_data");
-    let data = fields.require("file_data")?;
-    // OpenRouter's way to write an address.
-    if data.starts_with("https://") || data.starts_with("http://") {
-        return Ok(elsewhere(data, name));
-    }
-    in_url(&data, name).ok_or_else(|| ApiError::invalid(Some(&path), ONLY_PDF))
+    let (member, file) = match fields.text("file_url")? {
+        Some(url) => ("file_url", at_url(url, name)),
+        None => ("file_data", in_data(fields.require("file_data")?, name)),
+    };
+    let file = file.ok_or_else(|| ApiError::invalid(Some(&fields.full_name(member)), ONLY_PDF))?;
+    Ok(with_detail(file, detail))
+}
+
+/// A file at an address, or in it where it is a `data:` URL; nothing where that is no PDF file.
+pub(super) fn at_url(url: String, name: Option<String>) -> Option<ContentPart> {
+    if url.starts_with("data:") { in_url(&url, name) } else { Some(elsewhere(url, name)) }
+}
+
+/// A file in base 64, or at an address, which is `OpenRouter`'s way to write one; nothing where it is no PDF file.
+fn in_data(data: String, name: Option<String>) -> Option<ContentPart> {
+    let is_address = data.starts_with("https://") || data.starts_with("http://");
+    if is_address { Some(elsewhere(data, name)) } else { in_url(&data, name) }
 }
 
 /// A file in base 64, as a `data:` URL or plain; nothing where it is no PDF file.
@@ -57,7 +63,7 @@ pub(super) fn inline(kind: &str, bytes: &str, name: Option<String>) -> Option<Co
 }
 
 /// A file at an address.
-pub(super) fn elsewhere(url: String, name: Option<String>) -> ContentPart {
+fn elsewhere(url: String, name: Option<String>) -> ContentPart {
     part(name, "file_url", url)
 }
 
@@ -65,6 +71,17 @@ fn part(name: Option<String>, member: &str, text: String) -> ContentPart {
     let mut part = json!({ "type": "file", "file": { "filename": named(name) } });
     part["file"][member] = Value::String(text);
     ContentPart::Other(part)
+}
+
+/// The file, to be looked at so closely, where its caller says how.
+fn with_detail(file: ContentPart, detail: Option<String>) -> ContentPart {
+    match (file, detail) {
+        (ContentPart::Other(mut file), Some(detail)) => {
+            file["file"]["detail"] = Value::String(detail);
+            ContentPart::Other(file)
+        }
+        (file, _) => file,
+    }
 }
 
 /// The name, by which some providers tell what kind of file it is.
@@ -107,6 +124,21 @@ mod tests {
         ] {
             check(data, None);
         }
+    }
+
+    fn taken(file: Value) -> Result<ContentPart, ApiError> {
+        take(&mut Fields::from_value("file", file)?)
+    }
+
+    #[test]
+    fn a_file_at_a_data_url_is_checked_as_one_in_the_message() {
+        let pdf = json!({ "file_url": "data:application/pdf;base64,JVBERi0x", "detail": "high" });
+        let file = json!({ "filename": "document.pdf", "file_data": "data:application/pdf;base64,JVBERi0x", "detail": "high" });
+        let expected = ContentPart::Other(json!({ "type": "file", "file": file }));
+        assert_eq!(taken(pdf).unwrap_or_else(|problem| panic!("{}", problem.message())), expected);
+        let problem =
+            taken(json!({ "file_url": "data:text/plain;base64,AAAA" })).expect_err("is no PDF file");
+        assert!(problem.message().starts_with("file.file_url must be a PDF file"), "{}", problem.message());
     }
 
     #[test]

@@ -115,15 +115,15 @@ impl ImageUrls {
         let is_secure = url.starts_with("https://");
         match (self, rest) {
             (ImageUrls::Data, _) => Some(
-                "must be a data: URL: send the image itself, or ask the operator for image_urls = \"https\"",
+                "must be a data: URL: send the image or file itself, or ask the operator for image_urls = \"https\"",
             ),
-            (_, None) => Some("must begin with https:// or data: in small letters; send the image itself as a data: URL"),
+            (_, None) => Some("must begin with https:// or data: in small letters; send the image or file itself as a data: URL"),
             (ImageUrls::Https, Some(_)) if !is_secure => Some(
-                "must begin with https:// or data:; send the image itself as a data: URL, or ask the operator for image_urls = \"http\"",
+                "must begin with https:// or data:; send the image or file itself as a data: URL, or ask the operator for image_urls = \"http\"",
             ),
             (ImageUrls::Private, Some(_)) => None,
             (ImageUrls::Https | ImageUrls::Http, Some(_)) => (!is_public(url)).then_some(
-                "must lead to a public host, written plainly; send the image itself as a data: URL, or ask the operator for image_urls = \"private\"",
+                "must lead to a public host, written plainly; send the image or file itself as a data: URL, or ask the operator for image_urls = \"private\"",
             ),
         }
     }

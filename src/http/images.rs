@@ -71,13 +71,19 @@ fn part_in(path: &str, list: &Value, kinds: &[&str]) -> Option<String> {
     list.as_array()?.iter().enumerate().find_map(|(at, item)| {
         let path = format!("{path}[{at}]");
         let is_one = item.get("type").and_then(Value::as_str).is_some_and(|kind| kinds.contains(&kind));
-        if is_one {
+        if is_one && !is_written_out(item) {
             return Some(path);
         }
-        ["content", "output"]
+        [("content", "/content"), ("output", "/output"), ("source.content", "/source/content")]
             .into_iter()
-            .find_map(|inner| part_in(&format!("{path}.{inner}"), item.get(inner)?, kinds))
+            .find_map(|(inner, at)| part_in(&format!("{path}.{inner}"), item.pointer(at)?, kinds))
     })
+}
+
+/// True for a document that is no file: its texts and images stand in the request.
+fn is_written_out(item: &Value) -> bool {
+    let source = item.pointer("/source/type").and_then(Value::as_str);
+    item["type"] == "document" && matches!(source, Some("text" | "content"))
 }
 
 #[cfg(test)]
@@ -98,6 +104,23 @@ mod tests {
         check(json!({ "messages": [{ "content": [result] }] }), Some("messages[0].content[0].content[1]"));
         let item = json!({ "type": "message", "content": [{ "type": "input_image" }] });
         check(json!({ "input": [item] }), Some("input[0].content[0]"));
+        let inner = json!({ "type": "document", "source": { "type": "content", "content": [text, { "type": "image" }] } });
+        check(
+            json!({ "messages": [{ "content": [inner] }] }),
+            Some("messages[0].content[0].source.content[1]"),
+        );
         check(json!({ "input": "x", "messages": [user] }), None);
+    }
+
+    #[test]
+    fn a_document_that_is_text_is_not_the_file_that_is_refused() {
+        let document = |kind: &str| json!({ "type": "document", "source": { "type": kind } });
+        let path = |kinds: [&str; 2]| {
+            let body = json!({ "messages": [{ "role": "user", "content": kinds.map(document) }] });
+            first_part(&body, DOCUMENTS)
+        };
+        assert_eq!(path(["text", "base64"]).as_deref(), Some("messages[0].content[1]"));
+        assert_eq!(path(["content", "url"]).as_deref(), Some("messages[0].content[1]"));
+        assert_eq!(path(["text", "content"]), None);
     }
 }

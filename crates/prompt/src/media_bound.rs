@@ -18,8 +18,9 @@ const SOUND_SECOND: u64 = 40;
 /// A sound, a document or a film whose length cannot be bounded by its bytes: the nine and a half hours of sound that Gemini takes
 /// at most are more than the pages and minutes that others do.
 const MEDIA_MAX: u64 = 34_200 * SOUND_SECOND;
-/// About how many tokens a part has that is no text: an image of a usual size, and a file by its bytes, of which a page with text
-/// has some ten thousands and a page that is a picture has more.
+
+/// About how many tokens an image, a sound or a file has. A file is judged by its length, since its pages cannot be counted; how
+/// many bytes a page takes differs widely, so this is a rough guess. All else counts as an image of a usual size.
 pub(crate) fn usual(part: &Value) -> f64 {
     let data = part.pointer("/file/file_data").and_then(Value::as_str).map_or(0, str::len);
     let letters = u32::try_from(data).unwrap_or(u32::MAX);

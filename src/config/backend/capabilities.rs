@@ -14,7 +14,9 @@ pub(super) fn settle(mut declared: DeclaredModel) -> DeclaredModel {
     if writes_json && !model.capabilities.contains(&Capability::Json) {
         model.capabilities.push(Capability::Json);
     }
-    let reads_files = model.has_capability(Capability::Images) && kind.reads_files(config.host.as_deref());
+    let upstream = config.source.model_mut().cloned().unwrap_or_default();
+    let reads_files =
+        model.has_capability(Capability::Images) && kind.reads_files(config.host.as_deref(), &upstream);
     if reads_files && !model.has_capability(Capability::Documents) {
         model.capabilities.push(Capability::Documents);
     }

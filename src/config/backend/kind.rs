@@ -50,6 +50,10 @@ pub(in crate::config) fn kind_words() -> impl Iterator<Item = &'static str> {
     KINDS.iter().map(|(word, _)| *word)
 }
 
+/// Where OpenAI's Responses are served by OpenAI and by Azure. There a deployment may have any name.
+const RESPONSES_HOSTS: [&str; 4] =
+    ["api.openai.com", "openai.azure.com", "services.ai.azure.com", "cognitiveservices.azure.com"];
+
 /// What servers of open models have.
 pub(super) const SELF_HOSTED_CAPABILITIES: &[Capability] =
     &[Capability::Tools, Capability::Schema, Capability::Penalties, Capability::Logprobs];
@@ -265,13 +269,18 @@ impl BackendKind {
         }
     }
 
-    /// Whether models that see images read PDF files there too.
-    pub(super) fn reads_files(self, host: Option<&str>) -> bool {
+    /// Whether a model that sees images reads PDF files there too, by the host and by what the upstream calls the model: many
+    /// models are served behind another provider's API, and read none.
+    pub(super) fn reads_files(self, host: Option<&str>, upstream: &str) -> bool {
+        let upstream = upstream.to_ascii_lowercase();
+        let has_one_of = |words: &[&str]| words.iter().any(|word| upstream.contains(*word));
         match self {
-            BackendKind::Anthropic | BackendKind::Gemini | BackendKind::Responses => {
-                !self.is_self_hosted(host)
+            BackendKind::Anthropic => has_one_of(&["claude"]),
+            BackendKind::Gemini => has_one_of(&["gemini"]),
+            BackendKind::OpenRouter => has_one_of(&["claude", "gemini", "gpt-"]),
+            BackendKind::Responses => {
+                RESPONSES_HOSTS.iter().any(|own| is_host(host, own)) || has_one_of(&["gpt-"])
             }
-            BackendKind::OpenRouter => true,
             BackendKind::OpenAi => is_host(host, "api.openai.com"),
             BackendKind::Local
             | BackendKind::LlamaCpp

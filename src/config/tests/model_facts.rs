@@ -144,6 +144,43 @@ fn deepseeks_flash_reads_images_and_its_pro_does_not() {
 }
 
 #[test]
+fn models_that_see_images_read_files_where_their_own_makers_apis_are_or_their_names_say_so() {
+    let reads = |kind: &str, host: &str, name: &str| {
+        let backend =
+            format!("kind = '{kind}'\nbase_url = 'https://{host}/v1'\napi_key_env = 'OPENAI_API_KEY'");
+        let lines = format!("upstream = '{name}'\ncapabilities = ['images']");
+        model(&backend, &lines).has_capability(Capability::Documents)
+    };
+    for (kind, host, name) in [
+        ("anthropic", "api.anthropic.com", "claude-sonnet-5-5"),
+        ("anthropic", "resells.example", "us.anthropic.Claude-Opus-5"),
+        ("gemini", "generativelanguage.googleapis.com", "gemini-2.5-flash"),
+        ("responses", "api.openai.com", "o4-mini"),
+        ("responses", "mine.openai.azure.com", "our-deployment"),
+        ("responses", "resells.example", "gpt-6-sol"),
+        ("openai", "api.openai.com", "gpt-6-sol"),
+        ("openrouter", "openrouter.ai", "anthropic/claude-opus-5"),
+        ("openrouter", "openrouter.ai", "google/gemini-2.5-pro"),
+        ("openrouter", "openrouter.ai", "openai/gpt-6-sol"),
+    ] {
+        assert!(reads(kind, host, name), "{name} at {host}");
+    }
+    for (kind, host, name) in [
+        ("anthropic", "api.deepseek.com", "deepseek-flash"),
+        ("gemini", "generativelanguage.googleapis.com", "gemma-3-27b-it"),
+        ("responses", "resells.example", "grok-4.6"),
+        ("openai", "resells.example", "gpt-6-sol"),
+        ("openrouter", "openrouter.ai", "qwen/qwen3-vl"),
+        ("xai", "api.x.ai", "grok-4.6"),
+    ] {
+        assert!(!reads(kind, host, name), "{name} at {host}");
+    }
+    let stated = "kind = 'xai'\napi_key_env = 'OPENAI_API_KEY'";
+    let stated = model(stated, "upstream = 'grok-4.6'\ncapabilities = ['documents']");
+    assert!(stated.has_capability(Capability::Documents));
+}
+
+#[test]
 fn a_familys_calls_are_read_in_the_form_in_which_it_writes_them() {
     let syntax = |name: &str| {
         let text = format!(

@@ -7,10 +7,12 @@ use stint_types::catalog::{ChoiceOutcome, SolutionStopReason, Verdict};
 use super::not_learned::NotLearned;
 
 /// Samples of how long the thought and the answer of each choice were. Only complete answers give one: nobody knows how
-/// long the others would have been. Nor does an emptied one: nobody has it.
+/// long the others would have been. Nor does an emptied one: nobody has it. Nor does a rescued one: its thought filled the limit, and
+/// what answered then was told to think as little as it can.
 pub(super) fn of_outcome(story: &RequestRecord) -> Vec<OutcomeSample> {
     let choices = story.outcome.choices.iter().filter(|_| story.outcome.is_finished());
-    choices.filter(|choice| is_answer(choice)).filter_map(|choice| lesson(story, choice)).collect()
+    let whole = choices.filter(|choice| is_answer(choice) && !choice.rescued);
+    whole.filter_map(|choice| lesson(story, choice)).collect()
 }
 
 /// A sample of a verdict on an answer; with several choices, on the first. An answer that was chosen among several shows
@@ -60,6 +62,18 @@ mod tests {
     use stint_types::units::Chance;
 
     use super::*;
+
+    #[test]
+    fn a_rescued_answer_teaches_no_length_and_its_verdict_counts() {
+        let mut story = conformance::story(0);
+        let (id, at) = (story.decision.id, story.outcome.at);
+        let verdict =
+            Verdict { id, source: VerdictSource::Feedback, at, success: Chance::new(1.0), weight: 1.0 };
+        let before = of_outcome(&story).len();
+        story.outcome.choices[0].rescued = true;
+        assert_eq!(of_outcome(&story).len(), before - 1);
+        assert!(of_verdict(&story, &verdict).is_ok());
+    }
 
     #[test]
     fn an_answer_of_which_nothing_passed_teaches_nothing() {

@@ -7,6 +7,8 @@ use std::hash::{BuildHasher, Hash, Hasher};
 use std::sync::{Arc, LazyLock, Mutex, PoisonError};
 use std::time::Duration;
 
+use serde_json::Value;
+
 use stint_sessions::history::RequestRecord;
 use stint_types::chat::{ContentPart, Message, Request, Role};
 use stint_types::units::{AccountId, Timestamp};
@@ -34,6 +36,7 @@ impl QuestionFingerprint {
         let mut hasher = KEY.build_hasher();
         (account.as_str(), &request.model, request.messages.len(), length).hash(&mut hasher);
         hash_ends(last, length, &mut hasher);
+        last.media().for_each(|value| hash_media(value, &mut hasher));
         // A caller that states another budget compares budgets; that shows nothing about the answer.
         let stated = [request.budget.thinking, request.budget.solution, request.budget.total];
         stated.map(|tokens| tokens.map(|tokens| tokens.0)).hash(&mut hasher);
@@ -46,6 +49,22 @@ fn texts(message: &Message) -> impl Iterator<Item = &str> {
         ContentPart::Text(text) => Some(text.as_str()),
         ContentPart::Other(_) | ContentPart::AdditionStart { .. } | ContentPart::CacheBreakpoint(_) => None,
     })
+}
+
+/// Hashes an image or a file: of each of its texts the length, and what it begins and ends with. It may have megabytes, too.
+fn hash_media(value: &Value, hasher: &mut impl Hasher) {
+    match value {
+        Value::String(text) => {
+            let (bytes, most) = (text.as_bytes(), text.len().min(TEXT_MAX));
+            (bytes.len(), &bytes[..most], &bytes[bytes.len() - most..]).hash(hasher);
+        }
+        Value::Array(items) => items.iter().for_each(|item| hash_media(item, hasher)),
+        Value::Object(members) => members.iter().for_each(|(name, member)| {
+            name.hash(hasher);
+            hash_media(member, hasher);
+        }),
+        Value::Null | Value::Bool(_) | Value::Number(_) => value.hash(hasher),
+    }
 }
 
 /// Hashes what a message begins and ends with, of so many bytes. It may have megabytes: nothing is copied.
@@ -150,6 +169,8 @@ impl AnsweredQuestions {
 
 #[cfg(test)]
 mod tests {
+    use serde_json::json;
+
     use super::*;
     use stint_sessions::history::conformance;
 
@@ -177,6 +198,22 @@ mod tests {
         assert_ne!(whole, hash(&[format!("why {other}")]));
         assert_ne!(whole, hash(&[format!("why {}è", &long[2..])]));
         assert_ne!(whole, hash(&[format!("why {}", &long[2..])]));
+    }
+
+    #[test]
+    fn the_same_words_about_another_file_are_another_question() {
+        let ask = |file: &str| {
+            let part = ContentPart::Other(json!({ "type": "file", "file": { "file_data": file } }));
+            let content = vec![ContentPart::Text("What is in it?".into()), part];
+            let message = Message { content, ..Message::text(Role::User, "") };
+            let request = Request::new("auto", vec![message]);
+            QuestionFingerprint::of(&AccountId::new("a"), &request, Timestamp(0)).unwrap()
+        };
+        let long = "A".repeat(3 * TEXT_MAX);
+        assert_eq!(ask("JVBERi0x"), ask("JVBERi0x"));
+        assert_ne!(ask("JVBERi0x"), ask("JVBERi0y"));
+        assert_ne!(ask(&long), ask(&format!("{long}A")));
+        assert_ne!(ask(&long), ask(&format!("{}B", &long[1..])));
     }
 
     /// A question that is answered at that time.

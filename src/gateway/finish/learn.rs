@@ -9,8 +9,8 @@ use crate::gateway::{RequestStage, feedback};
 use stint_decide::learn::CanaryEvidence;
 use stint_prompt::prompt_text;
 use stint_sessions::history::RequestRecord;
-use stint_types::catalog::Offer;
-use stint_types::chat::CompletionKind;
+use stint_types::catalog::{Offer, PromptText};
+use stint_types::chat::Request;
 use stint_types::units::{Chance, Money};
 
 use super::metrics;
@@ -50,20 +50,25 @@ pub(super) fn learn(
 
 /// How likely its answer was to be right whatever limit was set on it. Who wants one token says nothing of the models.
 fn unlimited_success(context: &RequestContext, offer: &Offer) -> Option<Chance> {
-    let whole = match context.demand.models.get(&offer.model) {
-        Some(demand) if context.request.kind != CompletionKind::Text => demand.answer_fits(offer.solution),
-        _ => 1.0,
-    };
+    let whole =
+        context.demand.models.get(&offer.model).map_or(1.0, |demand| context.answer_fits(demand, offer));
     (whole >= 0.5).then(|| Chance::new(offer.success.get() / whole))
 }
 
 /// Lets the expected lengths of prompts follow what the upstream reported of this one.
 fn record_prompt(context: &RequestContext, outcome: &RequestOutcome<'_>) {
     let reported = outcome.progress.iter().filter_map(|choice| choice.phases.prompt_reported()).max();
-    if let Some(reported) = reported {
-        let text = prompt_text::of_request(&context.request);
+    if let Some(reported) = reported
+        && let Some(text) = prompt_to_learn_of(&context.request)
+    {
         context.state.prompt_ratios.record(&outcome.offer.model, &text, reported);
     }
+}
+
+/// The text whose tokens a report counts. How many tokens a file or an image has is not known, so that a report of a prompt with
+/// one says nothing of the bytes of its text.
+fn prompt_to_learn_of(request: &Request) -> Option<PromptText> {
+    (!request.has_media()).then(|| prompt_text::of_request(request))
 }
 
 /// Counts the request for its route's recipe. Who hangs up says nothing of a model.
@@ -96,4 +101,21 @@ pub(super) fn record_pace(context: &RequestContext, decision: &DecisionContext, 
     let pacing = &context.state.pacing;
     pacing.record_settlement(&context.account, &decision.paced, decision.expected, cost);
     context.state.trials.record_settlement(decision.trial, decision.expected, cost);
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+    use stint_types::chat::{ContentPart, Message, Role};
+
+    use super::*;
+
+    #[test]
+    fn a_prompt_with_a_file_teaches_nothing_of_the_tokens_of_texts() {
+        let mut request = Request::new("m", vec![Message::text(Role::User, "Summarise it.")]);
+        assert!(prompt_to_learn_of(&request).is_some_and(|text| text.length() > 12.0));
+        let file = json!({ "type": "file", "file": { "filename": "a.pdf" } });
+        request.messages[0].content.push(ContentPart::Other(file));
+        assert_eq!(prompt_to_learn_of(&request), None);
+    }
 }

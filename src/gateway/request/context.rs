@@ -13,8 +13,8 @@ use stint_backend::{Failure, Fault};
 use stint_ledger::RequestScope;
 use stint_sessions::agent::CountedPrompt;
 use stint_sessions::idempotency::IdempotencyTicket;
-use stint_types::catalog::{Allowance, ChoiceUsage, Demand, Market, Model, Offer, Plan, Route};
-use stint_types::chat::Request;
+use stint_types::catalog::{Allowance, ChoiceUsage, Demand, Market, Model, ModelDemand, Offer, Plan, Route};
+use stint_types::chat::{CompletionKind, Request};
 use stint_types::tenant::KeyId;
 use stint_types::units::{AccountId, Money, Priority, RequestId, Timestamp, Tokens};
 
@@ -95,6 +95,12 @@ impl RequestContext {
     /// An upper bound of the prompt.
     pub(crate) fn prompt(&self, offer: &Offer) -> Tokens {
         self.demand.models.get(&offer.model).map_or(Tokens::ZERO, |demand| demand.prompt)
+    }
+
+    /// How likely an answer fits the limit that an offer sets on it. A text that goes on has no end of its own, so that no limit is
+    /// too small for it.
+    pub(crate) fn answer_fits(&self, demand: &ModelDemand, offer: &Offer) -> f64 {
+        if self.request.kind == CompletionKind::Text { 1.0 } else { demand.answer_fits(offer.solution) }
     }
 
     /// What the provider counted of the prompt, where the next one can go by it.

@@ -19,7 +19,7 @@ use crate::gateway::request::{RequestContext, RequestReservation, needs};
 use stint_decide::estimate::{ProbeSignal, with_signal};
 use stint_decide::plan;
 use stint_types::catalog::{AnswerComparison, Demand, DifficultyProbe, Offer, Plan};
-use stint_types::chat::{Budget, CompletionKind, Request, SamplingOptions};
+use stint_types::chat::{Budget, Request, SamplingOptions};
 
 use super::auxiliary_call::{AuxiliaryCall, price_auxiliary, run_auxiliary};
 use super::running_request::RunningRequest;
@@ -101,11 +101,10 @@ fn gain(context: &RequestContext, probe: &DifficultyProbe, call: &AuxiliaryCall)
 fn value_at(context: &RequestContext, demand: &Demand) -> f64 {
     let best = &context.plan.best;
     let success = |demand: &Demand| {
-        let success = demand.models.get(&best.model).map(|model| {
-            let goes_on = context.request.kind == CompletionKind::Text;
-            let whole = if goes_on { 1.0 } else { model.answer_fits(best.solution) };
-            whole * model.success(best.thinking).get()
-        });
+        let success = demand
+            .models
+            .get(&best.model)
+            .map(|model| context.answer_fits(model, best) * model.success(best.thinking).get());
         // As the plan counts it: finer differences are noise.
         (success.unwrap_or_default() * 1e4).round() / 1e4
     };

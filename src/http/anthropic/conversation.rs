@@ -198,7 +198,9 @@ fn image(mut block: Fields, content: &mut Vec<ContentPart>) -> Result<(), ApiErr
 fn document(mut block: Fields, content: &mut Vec<ContentPart>) -> Result<(), ApiError> {
     let (title, context) = (block.text("title")?, block.text("context")?);
     block.take_all(&["citations"]);
-    content.extend(context.filter(|text| !text.is_empty()).map(ContentPart::Text));
+    let paragraph = |text: String| ContentPart::Text(text + "\n\n");
+    content.extend(context.filter(|text| !text.is_empty()).map(paragraph));
+    let start = content.len();
     let mut source = block.require_fields("source")?;
     let kind = source.text("type")?;
     match kind.as_deref() {
@@ -207,15 +209,20 @@ fn document(mut block: Fields, content: &mut Vec<ContentPart>) -> Result<(), Api
             let file = documents::inline(&media_type, &source.require("data")?, title);
             content.push(file.ok_or_else(|| ApiError::invalid(Some(&path), documents::ONLY_PDF))?);
         }
-        Some("url") => content.push(documents::elsewhere(source.require("url")?, title)),
+        Some("url") => {
+            let (path, file) = (source.full_name("url"), documents::at_url(source.require("url")?, title));
+            content.push(file.ok_or_else(|| ApiError::invalid(Some(&path), documents::ONLY_PDF))?);
+        }
         Some("text") => {
             source.take_all(&["media_type"]);
-            content.extend(title.map(|title| ContentPart::Text(title + "\n\n")));
+            content.extend(title.map(paragraph));
             content.push(ContentPart::Text(source.require("data")?));
+            end_paragraph(&mut content[start..]);
         }
         Some("content") => {
-            content.extend(title.map(|title| ContentPart::Text(title + "\n\n")));
+            content.extend(title.map(paragraph));
             inner_content(&mut source, content)?;
+            end_paragraph(&mut content[start..]);
         }
         _ => {
             let must = "must be base64, url, text or content; there are no files here";
@@ -224,6 +231,16 @@ fn document(mut block: Fields, content: &mut Vec<ContentPart>) -> Result<(), Api
     }
     source.finish()?;
     end(block, content)
+}
+
+/// Sets the last text apart from what follows it: some models get all texts of a message as one.
+fn end_paragraph(content: &mut [ContentPart]) {
+    let last = content.iter_mut().rev().find(|part| !matches!(part, ContentPart::CacheBreakpoint(_)));
+    if let Some(ContentPart::Text(text)) = last
+        && !text.is_empty()
+    {
+        text.push_str("\n\n");
+    }
 }
 
 /// A document's own texts and images.

@@ -98,10 +98,16 @@ fn documents_are_files_or_texts_wherever_they_stand() {
     let said = |text: &str| ContentPart::Text(text.to_owned());
     let file = |file: Value| ContentPart::Other(json!({ "type": "file", "file": file }));
     let elsewhere = file(json!({ "filename": "a.pdf", "file_url": "https://example.com/a" }));
-    let expected = [said("A fact."), said("Grass\n\n"), said("The grass is green."), said("a"), elsewhere];
-    assert_eq!(request.messages[0].content, expected);
+    let texts = ["A fact.\n\n", "Grass\n\n", "The grass is green.\n\n", "a\n\n"].map(said);
+    assert_eq!(request.messages[0].content, [&texts[..], &[elsewhere]].concat());
     let read = json!({ "filename": "document.pdf", "file_data": "data:application/pdf;base64,JVBERi0x" });
     assert_eq!(request.messages[2].content, [file(read)]);
+    let source = json!({ "type": "url", "url": "data:text/plain;base64,AAAA" });
+    let no_pdf = json!({ "role": "user", "content": [{ "type": "document", "source": source }] });
+    check_refused(
+        &json!({ "messages": [no_pdf] }),
+        "messages[0].content[0].source.url must be a PDF file in base64",
+    );
 }
 
 #[test]

@@ -4,7 +4,7 @@ use serde_json::{Map, Value, json};
 use sha2::{Digest, Sha256};
 
 use crate::{Failure, UnsupportedFeature};
-use stint_types::chat::{ContentPart, Request, Tool};
+use stint_types::chat::{Message, Request, Role, Tool};
 
 /// Whether tools are to be called.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -137,6 +137,8 @@ pub(super) struct DocumentPart<'p> {
     pub(super) data: Option<&'p str>,
     /// Elsewhere.
     pub(super) url: Option<&'p str>,
+    /// How closely it is to be looked at, in a word of OpenAI's Responses.
+    pub(super) detail: Option<&'p str>,
 }
 
 impl<'p> DocumentPart<'p> {
@@ -148,6 +150,7 @@ impl<'p> DocumentPart<'p> {
             name: text("filename").unwrap_or_default(),
             data: text("file_data"),
             url: text("file_url"),
+            detail: text("detail"),
         })
     }
 
@@ -157,15 +160,30 @@ impl<'p> DocumentPart<'p> {
     }
 }
 
+/// The PDF files of a conversation.
+fn files(request: &Request) -> impl Iterator<Item = DocumentPart<'_>> {
+    request.messages.iter().flat_map(Message::media).filter_map(DocumentPart::of)
+}
+
+/// True if there is a PDF file in the conversation.
+pub(super) fn has_files(request: &Request) -> bool {
+    files(request).next().is_some()
+}
+
 /// Refuses files at addresses, for APIs that take them in the message only.
 pub(super) fn refuse_file_urls(request: &Request) -> Result<(), Failure> {
-    let parts = request.messages.iter().flat_map(|message| &message.content);
-    let is_elsewhere = |part: &ContentPart| match part {
-        ContentPart::Other(value) => DocumentPart::of(value).is_some_and(|file| file.url.is_some()),
-        _ => false,
-    };
-    if parts.into_iter().any(is_elsewhere) {
+    if files(request).any(|file| file.url.is_some()) {
         let why = "this model takes files in the message only, not at an address";
+        return Err(Failure::incapable(UnsupportedFeature::Prompt, why));
+    }
+    Ok(())
+}
+
+/// Refuses images and files among the system's words, for APIs that take only text there: they would be left out without a word.
+pub(super) fn refuse_media_in_instructions(request: &Request) -> Result<(), Failure> {
+    let mut instructions = request.messages.iter().filter(|message| message.role == Role::System);
+    if instructions.any(|message| message.media().next().is_some()) {
+        let why = "this model takes images and files in a user's message only";
         return Err(Failure::incapable(UnsupportedFeature::Prompt, why));
     }
     Ok(())

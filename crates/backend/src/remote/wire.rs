@@ -73,9 +73,18 @@ fn content(message: &Message) -> Value {
 fn part(part: &ContentPart) -> Option<Value> {
     match part {
         ContentPart::Text(text) => Some(json!({"type": "text", "text": text})),
-        ContentPart::Other(value) => Some(value.clone()),
+        ContentPart::Other(value) => Some(media(value)),
         ContentPart::AdditionStart { .. } | ContentPart::CacheBreakpoint(_) => None,
     }
+}
+
+/// An image, a sound or a file. How closely a file is to be looked at is a word of Responses alone.
+fn media(value: &Value) -> Value {
+    let mut media = value.clone();
+    if let Some(file) = media.get_mut("file").and_then(Value::as_object_mut) {
+        file.shift_remove("detail");
+    }
+    media
 }
 
 /// The parts that say something. What stands behind a seam goes on with the text before it, so that what was one text stays one.

@@ -3,7 +3,7 @@
 //! A prompt is expected to have `fixed + Σ bytes·ratio` tokens. A report moves the ratios by the normalised least mean squares
 //! rule, `ratio += rate·bytes·(reported − expected) / Σ bytes²`: for a prompt of one kind that is the running mean of what
 //! was reported for a byte, and in one of several kinds the largest learns the most. The rate falls with the reports of the kind down to
-//! [`RATE_MIN`], so that a model whose tokenizer is changed is followed.
+//! [`RATE_MIN`], so that a model whose tokenizer is changed is followed. One odd report moves a ratio by little: see [`LESSON_MAX`].
 
 use serde::{Deserialize, Serialize};
 
@@ -19,6 +19,11 @@ const PRIOR_REPORTS: f64 = 1.0;
 const RATE_MIN: f64 = 0.02;
 /// How many reports count at most: beyond them none moves a ratio less. So what processes hand on to each other at every start does not grow.
 const REPORTS_MAX: f64 = 1.0 / RATE_MIN;
+/// A report moves a ratio by this share of it at most, times the rate: a report that is far off may be of what the gateway has not
+/// seen, such as a file that the provider put in itself. A judgement.
+const LESSON_MAX: f64 = 0.5;
+/// A shorter prompt teaches nothing: most of its tokens are those that templates and the provider put around it. A judgement.
+const BYTES_MIN: f64 = 500.0;
 /// No token is less than a byte, and no text has more than sixteen bytes to a token.
 const RATIO: std::ops::RangeInclusive<f64> = 1.0 / 16.0..=1.0;
 
@@ -45,15 +50,16 @@ impl TokenRatios {
     /// The upstream reported so many tokens of it.
     pub fn record(&mut self, text: &PromptText, reported: Tokens) {
         let (length, squares) = (text.length(), text.bytes.iter().map(|bytes| bytes * bytes).sum::<f64>());
-        if length < 1.0 || reported == Tokens::ZERO {
+        if length < BYTES_MIN || reported == Tokens::ZERO {
             return;
         }
         let surprise = reported.as_f64() - self.estimate(text);
         for (at, bytes) in text.bytes.iter().enumerate() {
             self.reports[at] = (self.reports[at] + bytes / length).min(REPORTS_MAX);
             let rate = (1.0 / (PRIOR_REPORTS + self.reports[at])).max(RATE_MIN);
-            let ratio = self.per_byte[at] + rate * bytes * surprise / squares;
-            self.per_byte[at] = ratio.clamp(*RATIO.start(), *RATIO.end());
+            let (ratio, most) = (self.per_byte[at], LESSON_MAX * self.per_byte[at]);
+            let lesson = (bytes * surprise / squares).clamp(-most, most);
+            self.per_byte[at] = (ratio + rate * lesson).clamp(*RATIO.start(), *RATIO.end());
         }
     }
 
@@ -138,6 +144,20 @@ mod tests {
         }
         assert!((ratios.per_byte[0] - truth[0]).abs() < 0.02, "{ratios:?}");
         assert!((ratios.per_byte[1] - truth[1]).abs() < 0.02, "{ratios:?}");
+    }
+
+    #[test]
+    fn one_odd_report_moves_a_ratio_by_half_of_it_at_most_and_a_short_prompt_by_nothing() {
+        let prose = text([4_000.0, 0.0, 0.0]);
+        let mut ratios = TokenRatios::default();
+        (0..200).for_each(|_| ratios.record(&prose, Tokens(810)));
+        let known = ratios.per_byte[0];
+        ratios.record(&prose, Tokens(100_000));
+        let moved = ratios.per_byte[0] / known;
+        assert!((moved - (1.0 + RATE_MIN * LESSON_MAX)).abs() < 1e-9, "{moved}");
+        let before = ratios;
+        ratios.record(&text([499.0, 0.0, 0.0]), Tokens(100_000));
+        assert_eq!(ratios, before);
     }
 
     #[test]

@@ -3,12 +3,12 @@
 use std::collections::HashMap;
 use std::collections::hash_map::RandomState;
 use std::fmt;
-use std::hash::BuildHasher;
+use std::hash::{BuildHasher, Hash, Hasher};
 
 use serde::Deserialize;
 use serde::de::{Deserializer, Error, IgnoredAny, MapAccess, SeqAccess, Visitor};
 
-use stint_types::chat::{Message, Role, ToolCall};
+use stint_types::chat::{ContentPart, Message, Role, ToolCall};
 
 use super::arguments::canonical;
 
@@ -49,7 +49,7 @@ fn repeated(messages: &[Message]) -> Option<DeadEnd> {
     let results: HashMap<&str, u64> = messages
         .iter()
         .filter(|message| message.role == Role::Tool)
-        .filter_map(|message| Some((message.tool_call_id.as_deref()?, hashes.hash_one(message.plain_text()))))
+        .filter_map(|message| Some((message.tool_call_id.as_deref()?, hash(message, &hashes))))
         .collect();
     let identity = |call: &ToolCall| {
         let result = results.get(call.id.as_str())?;
@@ -71,15 +71,29 @@ fn repeated(messages: &[Message]) -> Option<DeadEnd> {
 
 /// The results at the end of which all are errors, or all the same.
 fn streak(messages: &[Message]) -> Option<DeadEnd> {
-    let results =
-        || messages.iter().rev().filter(|message| message.role == Role::Tool).map(Message::plain_text);
-    let errors = results().take_while(|result| is_error(result)).count();
+    let results = || messages.iter().rev().filter(|message| message.role == Role::Tool);
+    let errors = results().take_while(|result| is_error(&result.plain_text())).count();
     if errors >= TIMES {
         return Some(DeadEnd::Failing(errors));
     }
     let last = results().next()?;
-    let same = results().take_while(|result| *result == last).count();
+    let text = last.plain_text();
+    let is_same = |result: &&Message| result.plain_text() == text && result.media().eq(last.media());
+    let same = results().take_while(is_same).count();
     (same >= TIMES).then_some(DeadEnd::Unchanging(same))
+}
+
+/// A hash of what a tool returned, its images and files too. Nothing of it is copied. Texts count as one, however they are cut into
+/// parts.
+fn hash(result: &Message, hashes: &RandomState) -> u64 {
+    let mut hasher = hashes.build_hasher();
+    for part in &result.content {
+        if let ContentPart::Text(text) = part {
+            hasher.write(text.as_bytes());
+        }
+    }
+    result.media().for_each(|value| value.hash(&mut hasher));
+    hasher.finish()
 }
 
 /// Errors have no sign of their own on most wires: they say so first thing, or are an object with such a member.

@@ -182,6 +182,16 @@ impl Message {
         self.signed.iter().filter(move |signed| signed.signer == *maker).map(|signed| &*signed.block)
     }
 
+    /// What is no text: images, sounds and files.
+    pub fn media(&self) -> impl Iterator<Item = &Value> {
+        self.content.iter().filter_map(|part| match part {
+            ContentPart::Other(value) => Some(value),
+            ContentPart::Text(_) | ContentPart::AdditionStart { .. } | ContentPart::CacheBreakpoint(_) => {
+                None
+            }
+        })
+    }
+
     /// The text parts, joined.
     pub fn plain_text(&self) -> String {
         self.content

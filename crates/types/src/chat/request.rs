@@ -154,6 +154,11 @@ impl Request {
         self.messages.last().is_some_and(|message| message.role == Role::Assistant)
     }
 
+    /// True if a message has something that is no text: an image, a sound or a file.
+    pub fn has_media(&self) -> bool {
+        self.messages.iter().any(|message| message.media().next().is_some())
+    }
+
     /// What the caller marks that the provider is to keep in its cache, each for how long.
     pub fn cache_breakpoints(&self) -> impl Iterator<Item = CacheTtl> {
         let parts = self.messages.iter().flat_map(|message| &message.content);
@@ -196,5 +201,22 @@ impl Request {
             trace: None,
             vendor_headers: VendorHeaders::default(),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn a_part_that_is_no_text_is_media_in_any_message() {
+        let said = |parts| Message { content: parts, ..Message::text(Role::User, "") };
+        let text =
+            said(vec![ContentPart::Text("look".into()), ContentPart::CacheBreakpoint(CacheTtl::Minutes)]);
+        let file = said(vec![ContentPart::Other(json!({ "type": "file" }))]);
+        assert!(!Request::new("m", vec![text.clone()]).has_media());
+        assert!(Request::new("m", vec![file, text]).has_media());
     }
 }

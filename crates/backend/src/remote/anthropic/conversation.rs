@@ -4,7 +4,7 @@
 use serde_json::{Value, json};
 
 use crate::remote::begun_answer;
-use crate::remote::caller_options::{DocumentPart, ImageSource};
+use crate::remote::caller_options::{DocumentPart, ImageSource, refuse_media_in_instructions};
 use crate::remote::{user_turn, wire};
 use crate::{BackendCall, Failure, GenerationPart, Thought, UnsupportedFeature};
 use stint_types::chat::{ContentPart, EffortChange, Message, Request, Role};
@@ -24,6 +24,7 @@ pub(super) fn turns(
     efforts: &[EffortChange],
 ) -> Result<(Option<Value>, Value), Failure> {
     let request = &*call.request;
+    refuse_media_in_instructions(request)?;
     let (instructions, conversation) = divided(settings, request);
     let mut turns = AnthropicTurns::default();
     let mut additions = AdditionWriter::new(settings, request);
@@ -79,8 +80,7 @@ fn system(settings: &Settings, messages: &[Placed<'_>]) -> Result<Option<Value>,
     let is_marked = || all().any(|message| message.content.iter().any(|part| part.cache_ttl().is_some()));
     // Where thoughts are bound to them they have one form, whatever is marked.
     if settings.rules.thoughts_bound || is_marked() {
-        let said = all().flat_map(|message| &message.content);
-        let blocks = content(said.filter(|part| !matches!(part, ContentPart::Other(_))))?;
+        let blocks = content(all().flat_map(|message| &message.content))?;
         return Ok((!blocks.is_empty()).then_some(Value::Array(blocks)));
     }
     let texts: Vec<String> = all().map(Message::plain_text).filter(|text| !text.trim().is_empty()).collect();

@@ -4,6 +4,7 @@ use serde_json::{Map, Value, json};
 
 use crate::remote::caller_options::{
     FunctionDeclaration, OpenAiResponseFormat, OpenAiToolChoice, allowed_tools, insert_present, refuse_bias,
+    refuse_media_in_instructions,
 };
 use crate::remote::wire::decimal;
 use crate::{BackendCall, Failure, GenerationPart, UnsupportedFeature};
@@ -20,6 +21,7 @@ const STOPS_MAX: usize = 5;
 /// The body of the call.
 pub(super) fn body(settings: &Settings, call: &BackendCall) -> Result<Value, Failure> {
     let request = &*call.request;
+    refuse_media_in_instructions(request)?;
     let mut body = Map::new();
     insert_present(
         &mut body,

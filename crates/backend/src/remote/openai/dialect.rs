@@ -49,6 +49,8 @@ pub struct Dialect {
     pub long_tool_names: bool,
     /// True if marks for a provider's cache are passed on.
     pub passes_cache_marks: bool,
+    /// What is to read PDF files, for an upstream that otherwise buys a reading of them from somebody else.
+    pub pdf_engine: Option<&'static str>,
     /// What a fixed draw is called; nothing if there is none.
     pub seed: Option<&'static str>,
     /// The most stop texts that are taken. All of them are looked for above, so that those beyond are only not sent.
@@ -80,6 +82,7 @@ impl Default for Dialect {
             results_are_answered: false,
             long_tool_names: false,
             passes_cache_marks: false,
+            pdf_engine: None,
             seed: Some("seed"),
             stops_max: 4,
             omits: Vec::new(),

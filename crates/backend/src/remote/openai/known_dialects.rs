@@ -52,7 +52,8 @@ impl Dialect {
         }
     }
 
-    /// `OpenRouter`, in front of many others.
+    /// `OpenRouter`, in front of many others. For a model that reads no PDF files it would buy an OCR by the page, whose price no
+    /// tariff here has.
     pub fn openrouter() -> Dialect {
         Dialect {
             limit: LimitMember::MaxTokens,
@@ -62,6 +63,7 @@ impl Dialect {
             prefill: PrefillMethod::Always,
             thought_replay: ThoughtReplay::Details,
             passes_cache_marks: true,
+            pdf_engine: Some("native"),
             ..Dialect::default()
         }
     }

@@ -3,7 +3,8 @@
 use serde_json::{Map, Value, json};
 
 use crate::remote::caller_options::{
-    OpenAiResponseFormat, OpenAiToolChoice, PENALTIES, allowed_tools, passed_member, refuse_file_urls,
+    OpenAiResponseFormat, OpenAiToolChoice, PENALTIES, allowed_tools, has_files, passed_member,
+    refuse_file_urls,
 };
 use crate::remote::wire::{self, decimal};
 use crate::remote::{UpstreamRequest, forced_tool, form_instruction, strict_schema};
@@ -63,6 +64,9 @@ pub(super) fn write(settings: &Settings, call: &BackendCall) -> Result<UpstreamR
     }
     if settings.dialect.passes_cache_marks && call.request.cache_ttl() == CacheTtl::Hour {
         wire::extend_hour_marks(&mut body);
+    }
+    if let Some(engine) = settings.dialect.pdf_engine.filter(|_| has_files(&call.request)) {
+        body["plugins"] = json!([{"id": "file-parser", "pdf": {"engine": engine}}]);
     }
     Ok(UpstreamRequest::new(path, body))
 }

@@ -4,7 +4,7 @@ use std::ops::Range;
 
 use serde_json::{Value, json};
 
-use crate::remote::caller_options::DocumentPart;
+use crate::remote::caller_options::{DocumentPart, refuse_media_in_instructions};
 use crate::remote::{user_turn, wire};
 use crate::{Failure, UnsupportedFeature};
 use stint_types::chat::{CacheTtl, ContentPart, Message, Request, Role, ToolCall, TurnPhase};
@@ -20,6 +20,7 @@ pub(super) fn instructions_and_items(
     settings: &Settings,
     request: &Request,
 ) -> Result<(String, Value), Failure> {
+    refuse_media_in_instructions(request)?;
     let first = request.messages.iter().take_while(|message| message.role == Role::System).count();
     // Instructions alone are input, too: `input` cannot be empty.
     let is_alone = first == request.messages.len();
@@ -177,10 +178,13 @@ fn part(part: &ContentPart) -> Result<Option<Value>, Failure> {
         ContentPart::AdditionStart { .. } | ContentPart::CacheBreakpoint(_) => return Ok(None),
     };
     if let Some(file) = DocumentPart::of(value) {
-        let source = match file.data {
+        let mut source = match file.data {
             Some(data) => json!({"type": "input_file", "filename": file.name, "file_data": data}),
             None => json!({"type": "input_file", "file_url": file.url}),
         };
+        if let Some(detail) = file.detail {
+            source["detail"] = detail.into();
+        }
         return Ok(Some(source));
     }
     let Some(url) = value.pointer("/image_url/url").and_then(Value::as_str) else {

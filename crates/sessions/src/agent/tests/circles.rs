@@ -2,6 +2,8 @@
 
 use std::time::Instant;
 
+use stint_types::chat::ContentPart;
+
 use super::*;
 
 fn found(turns: &[(&str, &str, &str)]) -> Option<DeadEnd> {
@@ -40,6 +42,24 @@ fn results_that_are_all_errors_or_all_the_same_are_one_too() {
         None
     );
     assert_eq!(found(&[call("1", "error"), call("2", "found"), call("3", "error")]), None);
+}
+
+#[test]
+fn the_same_words_with_another_image_or_file_are_no_circle() {
+    let found = |arguments: [&str; 3], files: [&str; 3]| {
+        let mut messages = vec![user("Who?")];
+        for (at, (arguments, file)) in arguments.into_iter().zip(files).enumerate() {
+            let mut result = result(&format!("{at}0"), "Read.");
+            result.content.push(ContentPart::Other(json!({ "type": "file", "file": { "file_data": file } })));
+            messages.extend([calls(&at.to_string(), &[("read", arguments)]), result]);
+        }
+        History::read(&request(&[], messages), true, &Settings::default()).unwrap().dead_end
+    };
+    let repeated = Some(DeadEnd::Repeated { tool: "read".to_owned(), times: 3 });
+    assert_eq!(found(["1", "1", "1"], ["a", "a", "a"]), repeated);
+    assert_eq!(found(["1", "1", "1"], ["a", "b", "c"]), None);
+    assert_eq!(found(["1", "2", "3"], ["a", "a", "a"]), Some(DeadEnd::Unchanging(3)));
+    assert_eq!(found(["1", "2", "3"], ["a", "a", "b"]), None);
 }
 
 #[test]
