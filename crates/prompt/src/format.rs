@@ -79,6 +79,10 @@ impl PromptFormat {
         format.shows_tools = format.renders_tools(&trial);
         format.turns =
             TurnStyle::all().find(|turns| format.renders_calls(*turns)).unwrap_or(TurnStyle::FALLBACK);
+        let single = format.turns.with_single_calls();
+        if !format.renders_two_calls(format.turns) && format.renders_two_calls(single) {
+            format.turns = single;
+        }
         match format.render_at(&trial, false, Timestamp(0)) {
             Ok(_) | Err(PromptError::Refused(_)) => Ok(format),
             Err(error) => Err(error),
@@ -143,12 +147,18 @@ impl PromptFormat {
     fn renders_calls(&self, turns: TurnStyle) -> bool {
         let nones = |text: &str| text.to_ascii_lowercase().matches("none").count();
         let render = |turns| {
-            self.render_text(&turn_style::trial(), false, Timestamp(0), turns).ok().map(|(text, _)| text)
+            self.render_text(&turn_style::trial(1), false, Timestamp(0), turns).ok().map(|(text, _)| text)
         };
         let Some(text) = render(turns).filter(|text| text.contains(turn_style::TRIAL_ARGUMENT)) else {
             return false;
         };
         render(turns.with_empty_text()).is_none_or(|with_text| nones(&text) <= nones(&with_text))
+    }
+
+    /// Whether two calls that were made at once both come up in the prompt.
+    fn renders_two_calls(&self, turns: TurnStyle) -> bool {
+        let rendered = self.render_text(&turn_style::trial(2), false, Timestamp(0), turns);
+        rendered.is_ok_and(|(text, _)| text.matches(turn_style::TRIAL_ARGUMENT).count() >= 2)
     }
 
     /// The tokens of a text that is to go on as it is, control tokens and all.

@@ -214,6 +214,30 @@ fn a_turn_with_calls_is_told_as_the_template_wants_it() {
     check_rendered(&templated(nine), &request, r#"{"name": "f", "arguments": {"a": 1}}True"#);
 }
 
+/// Llama's templates raise an exception at the second call of a turn. Others would leave it out.
+#[test]
+fn calls_that_were_made_at_once_are_told_one_by_one_where_the_template_takes_one() {
+    let call = |id: &str| ToolCall {
+        id: id.to_owned(),
+        name: "f".to_owned(),
+        arguments: json!({ "id": id }).to_string(),
+    };
+    let called = Message { tool_calls: vec![call("1"), call("2")], ..Message::text(Role::Assistant, "") };
+    let result = |id: &str| Message { tool_call_id: Some(id.to_owned()), ..Message::text(Role::Tool, id) };
+    let request = request(vec![called, result("1"), result("2")]);
+    let first = "{{ m.tool_calls[0].function.arguments | tojson }}";
+    let refusing = "{% if m.tool_calls|length != 1 %}{{ raise_exception('one') }}{% endif %}";
+    let template = |inner: &str| {
+        let results = "{% elif m.role == 'tool' %}={{ m.content }};{% endif %}{% endfor %}";
+        templated(&format!("{{% for m in messages %}}{{% if m.tool_calls %}}{inner}{results}"))
+    };
+    let single = r#"{"id": "1"}=1;{"id": "2"}=2;"#;
+    check_rendered(&template(&[refusing, first].concat()), &request, single);
+    check_rendered(&template(first), &request, single);
+    let all = "{% for c in m.tool_calls %}{{ c.function.arguments | tojson }}{% endfor %}";
+    check_rendered(&template(all), &request, r#"{"id": "1"}{"id": "2"}=1;=2;"#);
+}
+
 #[test]
 fn a_file_may_have_a_template_of_its_own_for_requests_with_tools() {
     let mut vocabulary = vocabulary(&fixture("embedded.json"), "qwen2");
