@@ -16,6 +16,7 @@ pub mod prompt_text;
 mod spm;
 pub mod tags;
 mod template;
+mod thinking_tags;
 pub mod token_bound;
 pub mod token_estimate;
 mod tokenizer;
@@ -28,7 +29,8 @@ mod tests;
 
 pub use detokenizer::Detokenizer;
 pub use error::PromptError;
-pub use format::{PromptFormat, ThinkingTags};
+pub use format::PromptFormat;
 pub use template::{ChatTemplate, TemplateContext};
+pub use thinking_tags::ThinkingTags;
 pub use tokenizer::Tokenizer;
 pub use vocabulary::{TokenKind, TokenizerKind, Vocabulary};

@@ -272,6 +272,29 @@ fn a_model_whose_template_knows_no_thoughts_does_not_think() {
     assert!(templated("{{ messages[0].content.split('</think>')[-1] }}").tags().is_some());
 }
 
+/// Mistral's call them otherwise, and some templates mention neither.
+#[test]
+fn tags_are_found_by_other_names_or_stated_where_the_template_does_not_mention_them() {
+    let plain = templated("{{ messages[0].content }}");
+    assert_eq!(plain.unmentioned_tags(), Some(&["<think>".to_owned(), "</think>".to_owned()]));
+    assert_eq!((plain.end_tag(), embedded().end_tag()), (None, Some("</think>")));
+    assert_eq!(embedded().unmentioned_tags(), None);
+    let mut vocabulary = vocabulary(&fixture("embedded.json"), "qwen2");
+    vocabulary.template = Some("{{ messages[0].content }}".to_owned());
+    let stated = PromptFormat::with_stated_tags(&vocabulary, "<think>", "</think>").unwrap();
+    assert_eq!((stated.tags(), stated.unmentioned_tags()), (embedded().tags(), None));
+    let refused = PromptFormat::with_stated_tags(&vocabulary, "<think>", "</thought>");
+    assert!(matches!(refused, Err(PromptError::NoToken(name)) if name == "</thought>"));
+    for (id, name) in [(5, "[THINK]"), (6, "[/THINK]")] {
+        vocabulary.tokens[id] = name.to_owned();
+        vocabulary.kinds[id] = 3;
+    }
+    vocabulary.template = Some("{{ messages[0].content }}{# [THINK] #}".to_owned());
+    let other = PromptFormat::new(&vocabulary, "<think>", "</think>").unwrap();
+    assert_eq!(other.tags(), Some(ThinkingTags { start: 5, end: 6 }));
+    assert_eq!(other.end_tag(), Some("[/THINK]"));
+}
+
 #[test]
 fn the_tags_of_a_call_have_text_though_the_file_calls_them_structure() {
     let mut vocabulary = vocabulary(&fixture("embedded.json"), "qwen2");

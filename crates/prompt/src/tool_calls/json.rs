@@ -3,7 +3,7 @@
 use serde::de::IgnoredAny;
 use serde_json::Value;
 
-use super::declared_tools::DeclaredTools;
+use super::tool_names::ToolNames;
 
 /// A call's name, and its arguments as JSON text.
 pub(super) type WrittenCall = (String, String);
@@ -21,7 +21,7 @@ pub(super) fn parse_list(text: &str) -> Option<Vec<WrittenCall>> {
 
 /// Objects one after another, parted by blank or `;`; nothing if one of them calls no declared tool. An answer in JSON may have a
 /// name too.
-pub(super) fn parse_sequence(text: &str, tools: &DeclaredTools) -> Option<Vec<WrittenCall>> {
+pub(super) fn parse_sequence(text: &str, tools: &ToolNames) -> Option<Vec<WrittenCall>> {
     let mut calls = Vec::new();
     let mut rest = text.trim();
     while !rest.is_empty() {
@@ -33,7 +33,7 @@ pub(super) fn parse_sequence(text: &str, tools: &DeclaredTools) -> Option<Vec<Wr
 }
 
 /// Whether a text is the beginning of such objects: the last one breaks off, and its name is that of a declared tool so far.
-pub(super) fn is_sequence_cut(text: &str, tools: &DeclaredTools) -> bool {
+pub(super) fn is_sequence_cut(text: &str, tools: &ToolNames) -> bool {
     let mut rest = text.trim();
     loop {
         match split_first(rest) {
@@ -53,7 +53,7 @@ fn split_first(text: &str) -> Option<serde_json::Result<(Value, &str)>> {
 }
 
 /// Whether an object that breaks off names a declared tool, or may be about to.
-fn names_tool(object: &str, tools: &DeclaredTools) -> bool {
+fn names_tool(object: &str, tools: &ToolNames) -> bool {
     let Some((_, behind)) = object.split_once("\"name\"") else { return false };
     let behind = behind.trim_start();
     let behind = behind.strip_prefix(':').unwrap_or(behind).trim_start();
@@ -108,7 +108,7 @@ impl StringScanner {
 }
 
 /// A call of a declared tool that says with what it is called.
-fn parse_declared(value: &Value, tools: &DeclaredTools) -> Option<WrittenCall> {
+fn parse_declared(value: &Value, tools: &ToolNames) -> Option<WrittenCall> {
     let has_arguments = ["parameters", "arguments"].iter().any(|member| value.get(member).is_some());
     parse_call(value).filter(|(name, _)| has_arguments && tools.has(name))
 }

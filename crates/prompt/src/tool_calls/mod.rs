@@ -12,6 +12,7 @@ mod harmony;
 mod json;
 mod mistral;
 mod syntax;
+mod tool_names;
 
 use std::borrow::Cow;
 

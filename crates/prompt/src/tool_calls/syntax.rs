@@ -4,9 +4,10 @@ use std::borrow::Cow;
 
 use stint_types::chat::Tool;
 
-use super::coder;
+use super::coder::{self, StringParams};
 use super::declared_tools::DeclaredTools;
 use super::json::{self, WrittenCall};
+use super::tool_names::ToolNames;
 use super::{deepseek, harmony, mistral};
 
 /// How a family of models writes a call.
@@ -110,7 +111,7 @@ impl ToolCallSyntax {
             }
             ToolCallSyntax::Hermes => json::parse_one(text),
             ToolCallSyntax::Mistral => mistral::read(text),
-            ToolCallSyntax::Llama => json::parse_sequence(text, tools),
+            ToolCallSyntax::Llama => json::parse_sequence(text, &tools.names),
             ToolCallSyntax::Coder => coder::read(text, texts),
             ToolCallSyntax::DeepSeek => deepseek::read(text),
             ToolCallSyntax::Harmony => harmony::read(text),
@@ -121,7 +122,7 @@ impl ToolCallSyntax {
     pub(super) fn is_truncated(self, opened: &str, text: &str, tools: &DeclaredTools) -> bool {
         match self {
             ToolCallSyntax::Mistral => mistral::is_truncated(text),
-            ToolCallSyntax::Llama => json::is_sequence_cut(text, tools),
+            ToolCallSyntax::Llama => json::is_sequence_cut(text, &tools.names),
             // Behind an end tag there is more than a call.
             ToolCallSyntax::Hermes => json::is_object_cut(text) && !text.contains(WRAPPED),
             ToolCallSyntax::Coder => coder::is_truncated(opened, text),
@@ -139,8 +140,12 @@ impl ToolCallSyntax {
     /// What must be known of the tools.
     pub(super) fn declared(self, tools: &[Tool]) -> DeclaredTools {
         match self {
-            ToolCallSyntax::Coder => DeclaredTools::with_string_params(tools),
-            ToolCallSyntax::Llama => DeclaredTools::named(tools),
+            ToolCallSyntax::Coder => {
+                DeclaredTools { string_params: StringParams::of(tools), ..DeclaredTools::default() }
+            }
+            ToolCallSyntax::Llama => {
+                DeclaredTools { names: ToolNames::of(tools), ..DeclaredTools::default() }
+            }
             _ => DeclaredTools::default(),
         }
     }
