@@ -13,6 +13,7 @@ pub mod image_type;
 mod media_bound;
 mod pre_tokenizer;
 pub mod prompt_text;
+mod python_methods;
 mod spm;
 pub mod tags;
 mod template;

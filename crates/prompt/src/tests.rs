@@ -170,6 +170,20 @@ fn templates_run_as_hugging_face_runs_them() {
 }
 
 #[test]
+fn json_may_have_its_keys_sorted_and_texts_have_pythons_methods() {
+    let json = "{{ tools|tojson(sort_keys=true) }}|{{ tools|tojson(sort_keys=true, separators=(',', ':')) }}";
+    let mut request = user("<a>b c  d</a>");
+    request.tools = vec![Tool::new("f", json!({"type": "x", "function": {"name": "f", "b": [], "a": 1}}))];
+    let sorted = r#"[{"function": {"a": 1, "b": [], "name": "f"}, "type": "x"}]"#;
+    check_rendered(&templated(json), &request, &format!("{sorted}|{}", sorted.replace(' ', "")));
+    let methods = "{% set t = messages[0].content %}{{ t.removeprefix('<a>').removesuffix('</a>') }};\
+        {{ t.removeprefix('x') }};{{ t.partition('>')[2] }};{{ t.partition('x')[0] }};{{ t.rsplit('<', 1)[0] }};\
+        {{ t.rsplit(none, 1)[0] }};{{ t.rsplit() | join(',') }}";
+    let expected = "b c  d;<a>b c  d</a>;b c  d</a>;<a>b c  d</a>;<a>b c  d;<a>b c;<a>b,c,d</a>";
+    check_rendered(&templated(methods), &request, expected);
+}
+
+#[test]
 fn blocks_that_mark_what_a_model_says_change_nothing() {
     let text = "{% for m in messages %} {%- generation -%}\n{{ m.content }}{%- endgeneration %}\n|{% endfor %}{{ tools|tojson(separators=(',', ':')) }}";
     let mut request = user("x");
