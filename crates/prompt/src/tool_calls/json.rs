@@ -82,7 +82,8 @@ pub(super) fn is_unfinished(text: &str) -> bool {
 /// Whether a text is the beginning of an object, and not the whole of it.
 pub(super) fn is_object_cut(text: &str) -> bool {
     let mut stream = serde_json::Deserializer::from_str(text).into_iter::<IgnoredAny>();
-    text.trim_start().starts_with('{') && stream.next().is_some_and(|read| read.is_err_and(|error| error.is_eof()))
+    let is_cut = |read: serde_json::Result<IgnoredAny>| read.is_err_and(|error| error.is_eof());
+    text.trim_start().starts_with('{') && stream.next().is_some_and(is_cut)
 }
 
 /// Finds out whether JSON that grows ends inside a string. What was read is not read again.
@@ -92,6 +93,8 @@ pub(super) struct StringScanner {
     read: usize,
     is_inside: bool,
     is_escaped: bool,
+    /// A line ended inside a string, which JSON does not allow: where strings end is not known from there on.
+    is_broken: bool,
 }
 
 impl StringScanner {
@@ -100,10 +103,11 @@ impl StringScanner {
         for byte in text.as_bytes().get(self.read..).unwrap_or_default() {
             let is_quote = *byte == b'"' && !self.is_escaped;
             self.is_escaped = self.is_inside && *byte == b'\\' && !self.is_escaped;
+            self.is_broken |= self.is_inside && *byte == b'\n';
             self.is_inside ^= is_quote;
         }
         self.read = text.len().max(self.read);
-        self.is_inside
+        self.is_inside && !self.is_broken
     }
 }
 

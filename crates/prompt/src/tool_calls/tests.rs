@@ -147,6 +147,9 @@ fn an_end_tag_inside_an_argument_ends_no_call() {
     let broken = r#"<tool_call>{"name": "f", "arguments": {}</tool_call>"#;
     let next = r#"<tool_call>{"name": "g"}</tool_call>"#;
     check(ToolCallSyntax::Hermes, &format!("{broken}{next}"), broken, &["g({})"]);
+    let open = "<tool_call>\n{\"name\": \"f\", \"arguments\": \"{}}\n</tool_call>";
+    check(ToolCallSyntax::Hermes, &format!("{open}{next}"), open, &["g({})"]);
+    check(ToolCallSyntax::Hermes, &format!("{open} So."), &format!("{open} So."), &[]);
 }
 
 #[test]
