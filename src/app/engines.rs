@@ -20,7 +20,7 @@ use stint_types::metrics::{EngineMetrics, Metrics};
 use super::engine_counters::EngineCounters;
 use super::engine_log;
 use super::error::ModelError;
-use super::local_model_report::LocalModelReport;
+use super::local_model_report::{LocalModelReport, tags_note};
 
 /// The model that ships with the binary.
 static EMBEDDED: &[u8] = include_bytes!("../../models/reasoner.gguf");
@@ -142,8 +142,10 @@ fn report(
 /// How a file's model is spoken to, where that goes together with its configuration.
 fn prompt_format(gguf: &Gguf, manner: &LocalModelSettings) -> Result<PromptFormat, ModelError> {
     let vocabulary = Vocabulary::from_gguf(gguf)?;
-    let format = PromptFormat::new(&vocabulary, &manner.start_tag, &manner.end_tag)?;
-    let syntax = manner.settings.tool_syntax.or_else(|| format.syntax());
+    let new = if manner.tags_are_stated { PromptFormat::with_stated_tags } else { PromptFormat::new };
+    let format = new(&vocabulary, &manner.start_tag, &manner.end_tag)?;
+    manner.settings.hand_off_tokens(&format)?;
+    let syntax = manner.settings.syntax_in(&format);
     if manner.calls_tools && syntax.is_none() { Err(ModelError::ToolSyntaxUnknown) } else { Ok(format) }
 }
 
@@ -163,6 +165,7 @@ fn notes(format: &PromptFormat, manner: &LocalModelSettings, size: &EngineSize) 
                 .to_owned(),
         );
     }
+    notes.extend(format.unmentioned_tags().map(tags_note));
     notes
 }
 

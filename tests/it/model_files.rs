@@ -112,6 +112,42 @@ fn what_is_not_the_file_that_was_expected_is_thrown_away() {
     assert!(!absent.status.success() && text(&absent).contains("404"), "{}", text(&absent));
 }
 
+#[test]
+fn all_files_of_a_model_in_several_are_fetched_and_the_first_is_served() {
+    let files = [("/x/m-00001-of-00002.gguf", 1_u8), ("/x/m-00002-of-00002.gguf", 2)];
+    let files = files.map(|(path, byte)| (path.to_owned(), vec![byte; 100]));
+    let server = FileServer::start(files.into(), false);
+    let folder = TempDir::new().unwrap();
+    let url = format!("{}/x/m-00002-of-00002.gguf", server.base);
+    let fetched = pull(&url, folder.path(), &[]);
+    let said = text(&fetched);
+    assert!(fetched.status.success() && said.contains("models = [\"m\"]"), "{said}");
+    assert!(said.contains(&format!("file = \"{}/m-00001-of-00002.gguf\"", folder.path().display())), "{said}");
+    assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 2);
+    // What is there is not fetched again.
+    assert!(text(&pull(&url, folder.path(), &[])).contains("is there already"));
+    assert_eq!(server.asked.lock().unwrap().len(), 2);
+    // A checksum is of one file: the others are missing.
+    let other = TempDir::new().unwrap();
+    let sum = said.lines().rev().find_map(|line| line.trim().strip_prefix("sha256 ")).unwrap();
+    let one = text(&pull(&url, other.path(), &["--sha256", sum]));
+    assert!(one.contains("without these") && one.contains("m-00001-of-00002.gguf"), "{one}");
+    assert!(!one.contains("serve it with"), "{one}");
+}
+
+#[test]
+fn a_file_that_another_process_fetches_is_left_to_it() {
+    let server = FileServer::start([("/y.gguf".to_owned(), random_model())].into(), false);
+    let folder = TempDir::new().unwrap();
+    let part = std::fs::File::create(folder.path().join("y.gguf.part")).unwrap();
+    part.lock().unwrap();
+    let url = format!("{}/y.gguf", server.base);
+    let refused = pull(&url, folder.path(), &[]);
+    assert!(!refused.status.success() && text(&refused).contains("another process"), "{}", text(&refused));
+    drop(part);
+    assert!(pull(&url, folder.path(), &[]).status.success());
+}
+
 /// Packs a file as a wheel, and gives back its bytes.
 fn wheel(folder: &Path, file: &Path) -> Vec<u8> {
     let script = "import sys, zipfile\n\

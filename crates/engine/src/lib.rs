@@ -82,7 +82,7 @@ pub use gpu::{DeviceInfo, DeviceKind};
 pub use handle::{Engine, EngineLoad, GenerationJob, Settings};
 pub use kv_format::KvFormat;
 pub use messages::{EngineCounts, GenerationEvent, JobPriority};
-pub use ops::SamplingParams;
+pub use ops::{HAND_OFF_MAX, SamplingParams};
 pub use penalties::{BIASES_MAX, TokenPenalties};
 pub use phases::{
     GeneratedToken, GenerationSummary, PhaseBudgets, SolutionEnd, ThinkingEnd, ThinkingPhase, TokenRole,

@@ -96,7 +96,14 @@ impl RopeScaling {
             "none" => Ok(Self::None),
             "linear" | "yarn" if factor <= 1.0 => Ok(Self::None),
             "linear" => Ok(Self::Linear(factor)),
-            "yarn" if float("scaling.yarn_log_multiplier").unwrap_or(0.0) == 0.0 => {
+            "yarn" => {
+                let log_multiplier = "scaling.yarn_log_multiplier";
+                if float(log_multiplier).unwrap_or(0.0) != 0.0 {
+                    return Err(EngineError::Model(format!(
+                        "its rotations are scaled with {}, which is not known here: serve it by llama.cpp (`kind = \"llamacpp\"`)",
+                        key(log_multiplier)
+                    )));
+                }
                 let context = gguf.integer(&format!("{architecture}.context_length"));
                 let original = gguf.integer(&key("scaling.original_context_length")).or(context);
                 Ok(Self::Yarn(YarnScaling {
@@ -182,5 +189,8 @@ mod tests {
     fn a_way_of_scaling_that_is_not_known_is_refused() {
         let error = spec(&[("qwen3.rope.scaling.factor", 4.0)], Some("longrope")).unwrap_err().to_string();
         assert!(error.contains("longrope"), "{error}");
+        let floats = [("qwen3.rope.scaling.factor", 4.0), ("qwen3.rope.scaling.yarn_log_multiplier", 0.1)];
+        let error = spec(&floats, Some("yarn")).unwrap_err().to_string();
+        assert!(error.contains("qwen3.rope.scaling.yarn_log_multiplier"), "{error}");
     }
 }

@@ -22,6 +22,7 @@ use source::{GgufSource, ModelFile, SourceBytes};
 use tensor_type::ggml_name;
 
 pub use error::GgufError;
+pub use split::part_names;
 pub(crate) use read::MetadataValue;
 pub use tensor_type::TensorType;
 

@@ -62,6 +62,20 @@ impl Gguf {
     }
 }
 
+/// The names of all files of a model in several of which one is named so, the first one first; nothing for any other name.
+pub fn part_names(name: &str) -> Option<Vec<String>> {
+    let (head, count) = name.strip_suffix(".gguf")?.rsplit_once("-of-")?;
+    let (stem, number) = head.rsplit_once('-')?;
+    let (number, count) = (five_digits(number)?, five_digits(count)?);
+    let is_part = (1..=count).contains(&number) && (2..=PARTS_MAX).contains(&count);
+    is_part.then(|| (0..count).map(|number| format!("{stem}{}", suffix(number, count))).collect())
+}
+
+fn five_digits(text: &str) -> Option<u32> {
+    let is_number = text.len() == 5 && text.bytes().all(|byte| byte.is_ascii_digit());
+    is_number.then(|| text.parse().ok()).flatten()
+}
+
 /// What the name of a part ends in. Parts are counted from 0, and names from 1.
 fn suffix(number: u32, count: u32) -> String {
     format!("-{:05}-of-{count:05}.gguf", number + 1)
@@ -77,6 +91,22 @@ fn sibling(first: &Path, number: u32, count: u32) -> Option<PathBuf> {
 mod tests {
     use super::super::synth::SyntheticModel;
     use super::*;
+
+    #[test]
+    fn the_name_of_a_part_tells_those_of_the_others() {
+        let names = part_names("a-b-00002-of-00003.gguf").unwrap();
+        assert_eq!(names, ["a-b-00001-of-00003.gguf", "a-b-00002-of-00003.gguf", "a-b-00003-of-00003.gguf"]);
+        for other in [
+            "a.gguf",
+            "a-00001-of-00001.gguf",
+            "a-00000-of-00002.gguf",
+            "a-00003-of-00002.gguf",
+            "a-1-of-2.gguf",
+            "a-00001-of-99999.gguf",
+        ] {
+            assert_eq!(part_names(other), None, "{other}");
+        }
+    }
 
     /// A folder of its own, gone with this value.
     struct Folder(PathBuf);

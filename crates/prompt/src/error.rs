@@ -22,6 +22,19 @@ pub enum PromptError {
     /// The chat template refuses this conversation, in its own words.
     #[error("the model's chat template refuses this conversation: {0}")]
     Refused(String),
+    /// A tag that is stated is no token.
+    #[error(
+        "its vocabulary has no token {0:?} of its own: state in `start_tag` and `end_tag` what the tokens around its thoughts are called"
+    )]
+    NoToken(String),
+    /// More closes a thought than the engine has room for.
+    #[error("its hand-off has {tokens} tokens, and {max} is the most: shorten `hand_off`")]
+    HandOffTooLong {
+        /// How many it has.
+        tokens: usize,
+        /// The most.
+        max: usize,
+    },
     /// The tokenizer failed on a text.
     #[error("the prompt cannot be tokenized: {0}")]
     Tokenizer(String),

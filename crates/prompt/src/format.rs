@@ -11,6 +11,7 @@ use stint_types::units::Timestamp;
 use super::detokenizer::{Detokenizer, TokenBytes};
 use super::error::PromptError;
 use super::template::{ChatTemplate, TemplateContext};
+use super::thinking_tags::{FoundTags, ThinkingTags};
 use super::tokenizer::Tokenizer;
 use super::tool_calls::ToolCallSyntax;
 use super::turn_style::{self, TurnStyle};
@@ -18,15 +19,6 @@ use super::vocabulary::{TokenKind, Vocabulary};
 
 /// A name that no template has of itself.
 const TRIAL_TOOL: &str = "stint_trial_tool";
-
-/// The tokens that begin and close a thought.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct ThinkingTags {
-    /// Begins it.
-    pub start: u32,
-    /// Closes it.
-    pub end: u32,
-}
 
 /// How one model is spoken to.
 #[derive(Debug)]
@@ -38,7 +30,7 @@ pub struct PromptFormat {
     bytes: TokenBytes,
     /// The names of tokens that have no text.
     controls: BTreeMap<u32, String>,
-    tags: Option<ThinkingTags>,
+    thinking: FoundTags,
     stop_tokens: Vec<u32>,
     syntax: Option<ToolCallSyntax>,
     shows_tools: bool,
@@ -48,13 +40,31 @@ pub struct PromptFormat {
 }
 
 impl PromptFormat {
-    /// The format of a model with this vocabulary, whose thoughts stand between these tags. A model without
-    /// them as tokens does not think, nor does one whose template knows nothing of them: models that only answer share their
-    /// vocabulary with others that think. A template that fails at a plain question is refused.
+    /// The format of a model with this vocabulary, whose thoughts usually stand between these tags. A model without
+    /// them, or others that are known, as tokens does not think, nor does one whose template knows nothing of them: models that only
+    /// answer share their vocabulary with others that think. A template that fails at a plain question is refused.
     pub fn new(vocabulary: &Vocabulary, start_tag: &str, end_tag: &str) -> Result<PromptFormat, PromptError> {
         let template = vocabulary.template.as_deref().ok_or(PromptError::NoTemplate)?;
-        let tags = vocabulary.special(start_tag).zip(vocabulary.special(end_tag));
-        let tags = tags.filter(|_| template.contains(start_tag) || template.contains(end_tag));
+        let tags = FoundTags::search(vocabulary, template, [start_tag, end_tag]);
+        PromptFormat::with_tags(vocabulary, template, tags)
+    }
+
+    /// The same of a model whose thoughts are known to stand between these tags, though its template may not mention them. Tags that
+    /// are no tokens are refused.
+    pub fn with_stated_tags(
+        vocabulary: &Vocabulary,
+        start_tag: &str,
+        end_tag: &str,
+    ) -> Result<PromptFormat, PromptError> {
+        let template = vocabulary.template.as_deref().ok_or(PromptError::NoTemplate)?;
+        PromptFormat::with_tags(vocabulary, template, FoundTags::stated(vocabulary, [start_tag, end_tag])?)
+    }
+
+    fn with_tags(
+        vocabulary: &Vocabulary,
+        template: &str,
+        thinking: FoundTags,
+    ) -> Result<PromptFormat, PromptError> {
         let tool_template = vocabulary.tool_template.as_deref();
         let text = |id: u32| vocabulary.tokens.get(id as usize).cloned().unwrap_or_default();
         let mut format = PromptFormat {
@@ -66,7 +76,7 @@ impl PromptFormat {
                 .of_kind(TokenKind::Control)
                 .map(|(id, name)| (id, name.to_owned()))
                 .collect(),
-            tags: tags.map(|(start, end)| ThinkingTags { start, end }),
+            thinking,
             stop_tokens: vocabulary.stop_tokens(),
             syntax: ToolCallSyntax::of_template(tool_template.unwrap_or(template)),
             shows_tools: false,
@@ -79,6 +89,10 @@ impl PromptFormat {
         format.shows_tools = format.renders_tools(&trial);
         format.turns =
             TurnStyle::all().find(|turns| format.renders_calls(*turns)).unwrap_or(TurnStyle::FALLBACK);
+        let single = format.turns.with_single_calls();
+        if !format.renders_two_calls(format.turns) && format.renders_two_calls(single) {
+            format.turns = single;
+        }
         match format.render_at(&trial, false, Timestamp(0)) {
             Ok(_) | Err(PromptError::Refused(_)) => Ok(format),
             Err(error) => Err(error),
@@ -143,12 +157,18 @@ impl PromptFormat {
     fn renders_calls(&self, turns: TurnStyle) -> bool {
         let nones = |text: &str| text.to_ascii_lowercase().matches("none").count();
         let render = |turns| {
-            self.render_text(&turn_style::trial(), false, Timestamp(0), turns).ok().map(|(text, _)| text)
+            self.render_text(&turn_style::trial(1), false, Timestamp(0), turns).ok().map(|(text, _)| text)
         };
         let Some(text) = render(turns).filter(|text| text.contains(turn_style::TRIAL_ARGUMENT)) else {
             return false;
         };
         render(turns.with_empty_text()).is_none_or(|with_text| nones(&text) <= nones(&with_text))
+    }
+
+    /// Whether two calls that were made at once both come up in the prompt.
+    fn renders_two_calls(&self, turns: TurnStyle) -> bool {
+        let rendered = self.render_text(&turn_style::trial(2), false, Timestamp(0), turns);
+        rendered.is_ok_and(|(text, _)| text.matches(turn_style::TRIAL_ARGUMENT).count() >= 2)
     }
 
     /// The tokens of a text that is to go on as it is, control tokens and all.
@@ -181,7 +201,19 @@ impl PromptFormat {
 
     /// The tags of thinking; `None` for a model that does not think.
     pub fn tags(&self) -> Option<ThinkingTags> {
-        self.tags
+        self.thinking.tags
+    }
+
+    /// What the token is called that closes a thought; `None` for a model that does not think.
+    pub fn end_tag(&self) -> Option<&str> {
+        let [_, end] = self.thinking.names.as_ref().filter(|_| self.thinking.tags.is_some())?;
+        Some(end)
+    }
+
+    /// The names of tokens around thoughts that the model has, though its template does not mention them: it is taken for one that
+    /// does not think.
+    pub fn unmentioned_tags(&self) -> Option<&[String; 2]> {
+        self.thinking.names.as_ref().filter(|_| self.thinking.tags.is_none())
     }
 
     /// The tokens that end a text, the end-of-text token first.
@@ -206,7 +238,7 @@ impl PromptFormat {
             !bytes.is_empty() && bytes.iter().all(u8::is_ascii_whitespace)
         };
         let last = prompt.iter().rev().find(|&&id| !blank(id));
-        self.tags.is_some_and(|tags| last == Some(&tags.start))
+        self.thinking.tags.is_some_and(|tags| last == Some(&tags.start))
     }
 
     /// Marks every control token that a caller spells out; the mark is a character that nobody uses.

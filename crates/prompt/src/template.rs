@@ -16,6 +16,7 @@ use serde_json::ser::{Formatter, PrettyFormatter, Serializer};
 use stint_types::units::Timestamp;
 
 use super::error::PromptError;
+use super::python_methods;
 
 /// How many instructions a template may run.
 const FUEL: u64 = 10_000_000;
@@ -52,7 +53,7 @@ impl ChatTemplate {
         let syntax = SyntaxConfig::builder().trim_blocks(true).lstrip_blocks(true).build();
         environment.set_syntax(syntax.map_err(PromptError::Template)?);
         environment.set_fuel(Some(FUEL));
-        environment.set_unknown_method_callback(minijinja_contrib::pycompat::unknown_method_callback);
+        environment.set_unknown_method_callback(python_methods::call);
         environment.add_function("raise_exception", raise);
         environment.add_filter("tojson", to_json);
         environment.add_template_owned(NAME, plain_blocks(source)).map_err(PromptError::Template)?;
@@ -116,7 +117,22 @@ fn to_json(value: &Jinja, options: Kwargs) -> Result<String, Error> {
     let indent: Option<usize> = options.get("indent")?;
     let _: Option<bool> = options.get("ensure_ascii")?;
     let separators: Option<[String; 2]> = separators(&options)?;
+    let sorts: Option<bool> = options.get("sort_keys")?;
     options.assert_all_used()?;
+    if sorts != Some(true) {
+        return write_json(value, indent, separators);
+    }
+    let mut sorted = serde_json::to_value(value)
+        .map_err(|error| Error::new(ErrorKind::BadSerialization, error.to_string()))?;
+    sorted.sort_all_objects();
+    write_json(&sorted, indent, separators)
+}
+
+fn write_json(
+    value: &impl Serialize,
+    indent: Option<usize>,
+    separators: Option<[String; 2]>,
+) -> Result<String, Error> {
     let mut text = Vec::new();
     let written = match indent {
         Some(width) => {

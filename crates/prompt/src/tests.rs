@@ -170,6 +170,20 @@ fn templates_run_as_hugging_face_runs_them() {
 }
 
 #[test]
+fn json_may_have_its_keys_sorted_and_texts_have_pythons_methods() {
+    let json = "{{ tools|tojson(sort_keys=true) }}|{{ tools|tojson(sort_keys=true, separators=(',', ':')) }}";
+    let mut request = user("<a>b c  d</a>");
+    request.tools = vec![Tool::new("f", json!({"type": "x", "function": {"name": "f", "b": [], "a": 1}}))];
+    let sorted = r#"[{"function": {"a": 1, "b": [], "name": "f"}, "type": "x"}]"#;
+    check_rendered(&templated(json), &request, &format!("{sorted}|{}", sorted.replace(' ', "")));
+    let methods = "{% set t = messages[0].content %}{{ t.removeprefix('<a>').removesuffix('</a>') }};\
+        {{ t.removeprefix('x') }};{{ t.partition('>')[2] }};{{ t.partition('x')[0] }};{{ t.rsplit('<', 1)[0] }};\
+        {{ t.rsplit(none, 1)[0] }};{{ t.rsplit() | join(',') }}";
+    let expected = "b c  d;<a>b c  d</a>;b c  d</a>;<a>b c  d</a>;<a>b c  d;<a>b c;<a>b,c,d</a>";
+    check_rendered(&templated(methods), &request, expected);
+}
+
+#[test]
 fn blocks_that_mark_what_a_model_says_change_nothing() {
     let text = "{% for m in messages %} {%- generation -%}\n{{ m.content }}{%- endgeneration %}\n|{% endfor %}{{ tools|tojson(separators=(',', ':')) }}";
     let mut request = user("x");
@@ -214,6 +228,30 @@ fn a_turn_with_calls_is_told_as_the_template_wants_it() {
     check_rendered(&templated(nine), &request, r#"{"name": "f", "arguments": {"a": 1}}True"#);
 }
 
+/// Llama's templates raise an exception at the second call of a turn. Others would leave it out.
+#[test]
+fn calls_that_were_made_at_once_are_told_one_by_one_where_the_template_takes_one() {
+    let call = |id: &str| ToolCall {
+        id: id.to_owned(),
+        name: "f".to_owned(),
+        arguments: json!({ "id": id }).to_string(),
+    };
+    let called = Message { tool_calls: vec![call("1"), call("2")], ..Message::text(Role::Assistant, "") };
+    let result = |id: &str| Message { tool_call_id: Some(id.to_owned()), ..Message::text(Role::Tool, id) };
+    let request = request(vec![called, result("1"), result("2")]);
+    let first = "{{ m.tool_calls[0].function.arguments | tojson }}";
+    let refusing = "{% if m.tool_calls|length != 1 %}{{ raise_exception('one') }}{% endif %}";
+    let template = |inner: &str| {
+        let results = "{% elif m.role == 'tool' %}={{ m.content }};{% endif %}{% endfor %}";
+        templated(&format!("{{% for m in messages %}}{{% if m.tool_calls %}}{inner}{results}"))
+    };
+    let single = r#"{"id": "1"}=1;{"id": "2"}=2;"#;
+    check_rendered(&template(&[refusing, first].concat()), &request, single);
+    check_rendered(&template(first), &request, single);
+    let all = "{% for c in m.tool_calls %}{{ c.function.arguments | tojson }}{% endfor %}";
+    check_rendered(&template(all), &request, r#"{"id": "1"}{"id": "2"}=1;=2;"#);
+}
+
 #[test]
 fn a_file_may_have_a_template_of_its_own_for_requests_with_tools() {
     let mut vocabulary = vocabulary(&fixture("embedded.json"), "qwen2");
@@ -246,6 +284,29 @@ fn a_run_whose_tools_are_used_up_is_told_to_the_template_that_knows_no_calls() {
 fn a_model_whose_template_knows_no_thoughts_does_not_think() {
     assert_eq!(templated("{{ messages[0].content }}").tags(), None);
     assert!(templated("{{ messages[0].content.split('</think>')[-1] }}").tags().is_some());
+}
+
+/// Mistral's call them otherwise, and some templates mention neither.
+#[test]
+fn tags_are_found_by_other_names_or_stated_where_the_template_does_not_mention_them() {
+    let plain = templated("{{ messages[0].content }}");
+    assert_eq!(plain.unmentioned_tags(), Some(&["<think>".to_owned(), "</think>".to_owned()]));
+    assert_eq!((plain.end_tag(), embedded().end_tag()), (None, Some("</think>")));
+    assert_eq!(embedded().unmentioned_tags(), None);
+    let mut vocabulary = vocabulary(&fixture("embedded.json"), "qwen2");
+    vocabulary.template = Some("{{ messages[0].content }}".to_owned());
+    let stated = PromptFormat::with_stated_tags(&vocabulary, "<think>", "</think>").unwrap();
+    assert_eq!((stated.tags(), stated.unmentioned_tags()), (embedded().tags(), None));
+    let refused = PromptFormat::with_stated_tags(&vocabulary, "<think>", "</thought>");
+    assert!(matches!(refused, Err(PromptError::NoToken(name)) if name == "</thought>"));
+    for (id, name) in [(5, "[THINK]"), (6, "[/THINK]")] {
+        vocabulary.tokens[id] = name.to_owned();
+        vocabulary.kinds[id] = 3;
+    }
+    vocabulary.template = Some("{{ messages[0].content }}{# [THINK] #}".to_owned());
+    let other = PromptFormat::new(&vocabulary, "<think>", "</think>").unwrap();
+    assert_eq!(other.tags(), Some(ThinkingTags { start: 5, end: 6 }));
+    assert_eq!(other.end_tag(), Some("[/THINK]"));
 }
 
 #[test]

@@ -16,6 +16,17 @@ pub(super) struct TurnStyle {
     /// Whether a turn that says nothing beside its calls has an empty text, and not none.
     empty_text: bool,
     ids: CallIdStyle,
+    calls: CallsStyle,
+}
+
+/// How many calls a turn has.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+enum CallsStyle {
+    /// As many as were made at once, and their results behind them.
+    #[default]
+    Together,
+    /// One, with its result behind it: Llama's refuse more.
+    Single,
 }
 
 /// How the arguments of a call are told.
@@ -41,36 +52,51 @@ enum CallIdStyle {
 /// What the trial's tool was called with. No template has it of itself.
 pub(super) const TRIAL_ARGUMENT: &str = "stint_trial_argument";
 
-/// A conversation in which a tool was called.
-pub(super) fn trial() -> Request {
+/// A conversation in which a tool was called so many times at once.
+pub(super) fn trial(calls: usize) -> Request {
     let arguments = json!({ TRIAL_ARGUMENT: 1 }).to_string();
-    let id = "call_trial_0".to_owned();
-    let call = ToolCall { id: id.clone(), name: "trial".to_owned(), arguments };
-    let called = Message { tool_calls: vec![call], ..Message::text(Role::Assistant, "") };
-    let result = Message { tool_call_id: Some(id), ..Message::text(Role::Tool, "1") };
+    let ids = || (0..calls).map(|number| format!("call_trial_{number}"));
+    let call = |id| ToolCall { id, name: "trial".to_owned(), arguments: arguments.clone() };
+    let called = Message { tool_calls: ids().map(call).collect(), ..Message::text(Role::Assistant, "") };
+    let results = ids().map(|id| Message { tool_call_id: Some(id), ..Message::text(Role::Tool, "1") });
     let function =
         json!({"name": "trial", "description": "", "parameters": {"type": "object", "properties": {}}});
     let tool = Tool::new("trial", json!({"type": "function", "function": function}));
-    let conversation = vec![Message::text(Role::User, "Hello"), called, result];
+    let conversation = [Message::text(Role::User, "Hello"), called].into_iter().chain(results).collect();
     Request { tools: vec![tool], ..Request::new("", conversation) }
 }
 
 impl TurnStyle {
     /// For templates that know no calls.
     pub(super) const FALLBACK: TurnStyle =
-        TurnStyle { arguments: ArgumentsStyle::Values, empty_text: true, ids: CallIdStyle::Given };
+        TurnStyle {
+            arguments: ArgumentsStyle::Values,
+            empty_text: true,
+            ids: CallIdStyle::Given,
+            calls: CallsStyle::Together,
+        };
 
     /// The same with an empty text for none.
     pub(super) fn with_empty_text(self) -> TurnStyle {
         TurnStyle { empty_text: true, ..self }
     }
 
-    /// All there are, those that Hugging Face's own code would choose first.
+    /// The same with one call in a turn.
+    pub(super) fn with_single_calls(self) -> TurnStyle {
+        TurnStyle { calls: CallsStyle::Single, ..self }
+    }
+
+    /// All there are for a turn with one call, those that Hugging Face's own code would choose first.
     pub(super) fn all() -> impl Iterator<Item = TurnStyle> {
         let ids = [CallIdStyle::Given, CallIdStyle::Nine];
         let of_ids = |ids| {
             [ArgumentsStyle::Values, ArgumentsStyle::Text].into_iter().flat_map(move |arguments| {
-                [false, true].map(|empty_text| TurnStyle { arguments, empty_text, ids })
+                [false, true].map(|empty_text| TurnStyle {
+                    arguments,
+                    empty_text,
+                    ids,
+                    calls: CallsStyle::Together,
+                })
             })
         };
         ids.into_iter().flat_map(of_ids)
@@ -78,9 +104,13 @@ impl TurnStyle {
 
     /// Messages as Hugging Face's templates know them.
     pub(super) fn messages(self, messages: &[Message]) -> Value {
+        let messages: Vec<Cow<'_, Message>> = match self.calls {
+            CallsStyle::Together => messages.iter().map(Cow::Borrowed).collect(),
+            CallsStyle::Single => single_calls(messages),
+        };
         let mut called: HashMap<&str, &str> = HashMap::new();
         let mut turns = Vec::with_capacity(messages.len());
-        for message in messages {
+        for message in &messages {
             turns.push(self.message(message, &called));
             // Of calls with one id the first of the latest turn counts.
             called.extend(message.tool_calls.iter().rev().map(|call| (call.id.as_str(), call.name.as_str())));
@@ -137,6 +167,46 @@ impl TurnStyle {
             _ => id.into(),
         }
     }
+}
+
+/// The same conversation with one call in a turn, and its result behind it.
+fn single_calls(messages: &[Message]) -> Vec<Cow<'_, Message>> {
+    let mut turns = Vec::with_capacity(messages.len());
+    let mut rest = messages;
+    while let Some((message, behind)) = rest.split_first() {
+        rest = behind;
+        if message.tool_calls.len() < 2 {
+            turns.push(Cow::Borrowed(message));
+            continue;
+        }
+        let count = behind.iter().take_while(|message| message.role == Role::Tool).count();
+        let (results, behind) = behind.split_at(count);
+        rest = behind;
+        part_turn(message, results, &mut turns);
+    }
+    turns
+}
+
+/// A turn with several calls as one turn for each. What was thought and said stands before the first.
+fn part_turn<'a>(message: &'a Message, results: &'a [Message], turns: &mut Vec<Cow<'a, Message>>) {
+    let id = |result: &'a Message| result.tool_call_id.as_deref().unwrap_or_default();
+    let mut waiting: HashMap<&str, Vec<&'a Message>> = HashMap::new();
+    for result in results {
+        waiting.entry(id(result)).or_default().push(result);
+    }
+    for (place, call) in message.tool_calls.iter().enumerate() {
+        let tool_calls = vec![call.clone()];
+        let turn = match place {
+            0 => Message { tool_calls, ..message.clone() },
+            _ => Message { tool_calls, ..Message::text(Role::Assistant, "") },
+        };
+        turns.push(Cow::Owned(turn));
+        let answers = waiting.remove(call.id.as_str()).unwrap_or_default();
+        turns.extend(answers.into_iter().map(Cow::Borrowed));
+    }
+    // Results of no call here stay behind them all.
+    let others = results.iter().filter(|&result| waiting.contains_key(id(result)));
+    turns.extend(others.map(Cow::Borrowed));
 }
 
 fn is_nine(id: &str) -> bool {
@@ -196,5 +266,27 @@ mod tests {
         assert_eq!(style.id("call_7_0"), one);
         assert_eq!(style.id("k3J9x2Qa1"), "k3J9x2Qa1");
         assert_eq!(TurnStyle::default().id("call_7_0"), "call_7_0");
+    }
+
+    #[test]
+    fn a_turn_with_several_calls_becomes_one_for_each_with_its_result_behind_it() {
+        let call = |id: &str| ToolCall { id: id.to_owned(), name: "f".to_owned(), arguments: "{}".to_owned() };
+        let called = |ids: &[&str], text: &str| {
+            let tool_calls = ids.iter().map(|id| call(id)).collect();
+            Message { tool_calls, ..Message::text(Role::Assistant, text) }
+        };
+        let result = |id: &str| Message { tool_call_id: Some(id.to_owned()), ..Message::text(Role::Tool, id) };
+        let user = Message::text(Role::User, "?");
+        let before = [called(&["1", "2"], "So"), result("2"), result("1"), result("9"), user.clone()];
+        let after = [
+            called(&["1"], "So"),
+            result("1"),
+            called(&["2"], ""),
+            result("2"),
+            result("9"),
+            user,
+        ];
+        assert_eq!(single_calls(&before).into_iter().map(Cow::into_owned).collect::<Vec<_>>(), after);
+        assert_eq!(single_calls(&after).into_iter().map(Cow::into_owned).collect::<Vec<_>>(), after);
     }
 }

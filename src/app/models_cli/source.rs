@@ -86,6 +86,13 @@ fn hub(variable: &dyn Fn(&str) -> Option<String>) -> String {
     format!("{}/", hub.trim_end_matches('/'))
 }
 
+/// The address of another file beside the one that an address ends in.
+pub(super) fn beside(url: &str, file: &str, other: &str) -> String {
+    let end = url.find(['?', '#']).unwrap_or(url.len());
+    let (path, query) = url.split_at(end);
+    format!("{}{other}{query}", path.strip_suffix(file).unwrap_or(path))
+}
+
 /// Whether an address is of the hub, which alone gets the caller's token.
 pub(super) fn is_of_hub(url: &str, variable: &dyn Fn(&str) -> Option<String>) -> bool {
     url.starts_with(&hub(variable))
@@ -127,6 +134,13 @@ mod tests {
         check("o/r/y.gguf", Ok(("https://hub.example/o/r/resolve/main/y.gguf", "y.gguf")));
         check("o/r/part/y.gguf", Ok(("https://hub.example/o/r/resolve/main/part/y.gguf", "y.gguf")));
         check("http://127.0.0.1:9/y.gguf", Ok(("http://127.0.0.1:9/y.gguf", "y.gguf")));
+    }
+
+    #[test]
+    fn another_file_is_beside_the_first() {
+        let (url, other) = ("https://a.example/y.gguf/y.gguf?x=y.gguf", "https://a.example/y.gguf/z.gguf?x=y.gguf");
+        assert_eq!(beside(url, "y.gguf", "z.gguf"), other);
+        assert_eq!(beside("https://a.example/y.gguf", "y.gguf", "y.gguf"), "https://a.example/y.gguf");
     }
 
     #[test]

@@ -105,6 +105,7 @@ fn source(name: &str, base: &BackendDefaults) -> ModelSource {
             let manner = LocalModelSettings {
                 start_tag,
                 end_tag,
+                tags_are_stated: false,
                 settings,
                 calls_tools: false,
                 load_on_startup,

@@ -88,6 +88,7 @@ fn local_settings() -> LocalModelSettings {
     LocalModelSettings {
         start_tag: "<think>".to_owned(),
         end_tag: "</think>".to_owned(),
+        tags_are_stated: false,
         settings,
         calls_tools: false,
         load_on_startup: true,

@@ -70,6 +70,10 @@ impl<'d> KnownModels<'d> {
             model_keys::apply(&entry.section, &mut model);
             model.is_thinking_known |= THINKING_KEYS.iter().any(|key| entry.section.has(key));
         }
+        if let ModelSource::File(_, manner) = &mut model.config.source {
+            // The file's own template counts for more than a name.
+            manner.settings.tool_syntax_usual = manner.settings.tool_syntax.take();
+        }
         add_self_hosted_capabilities(&mut model, base);
         let names = name_variants(upstream);
         model.model.reference = self.reference_price(base, &names);

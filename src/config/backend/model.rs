@@ -7,6 +7,7 @@ use super::default_model::default_model;
 use super::defaults::BackendDefaults;
 use super::kind::BackendKind;
 use super::known_models::KnownModels;
+use super::model_source::ModelSource;
 use super::{capabilities, coherence, curve, dialect, model_keys, non_thinking, provider};
 
 /// The keys that models of only some kinds have.
@@ -66,6 +67,9 @@ fn read_model(
     }
     declared.config.upstream = upstream;
     model_keys::apply(section, &mut declared);
+    if let ModelSource::File(_, manner) = &mut declared.config.source {
+        manner.tags_are_stated = section.has("start_tag") || section.has("end_tag");
+    }
     declared.config.curve = curve::read(section);
     declared.config.context = section.has("context").then_some(declared.model.context);
     // An effort scale comes with the most that it thinks, and only this kind can be said to think never.

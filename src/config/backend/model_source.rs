@@ -36,6 +36,8 @@ pub struct LocalModelSettings {
     pub start_tag: String,
     /// The tag that closes it.
     pub end_tag: String,
+    /// Whether the operator states them: then they hold, whatever the file's template mentions.
+    pub tags_are_stated: bool,
     /// What closes a cut thought, and how tokens are drawn.
     pub settings: local::Settings,
     /// Whether `capabilities` says that it calls tools.

@@ -1,4 +1,5 @@
 use stint_backend::remote::openai::{BudgetMember, Dialect, PrefillMethod, ResumeMethod, ThinkingSwitch};
+use stint_prompt::tool_calls::ToolCallSyntax;
 use stint_types::catalog::{Capability, EnforcementClass, UnknownMembers};
 
 use super::{ModelSource, check, load_text};
@@ -276,6 +277,29 @@ fn a_local_model_stays_unless_it_is_said_when_it_comes_and_goes() {
     let remote = "[[backend]]\nbase_url = 'http://127.0.0.1:1/v1'\nmodels = ['m']\nkeep_alive = '1m'\n";
     let told = load_text(remote).unwrap_err().to_string();
     assert!(told.contains("backend.keep_alive"), "{told}");
+}
+
+#[test]
+fn what_is_known_of_a_local_model_by_its_name_is_kept_apart_from_what_is_stated() {
+    let file = concat!(env!("CARGO_MANIFEST_DIR"), "/models/reasoner.gguf");
+    let of = |more: &str| {
+        let toml = format!(
+            "[[backend]]\nkind = 'local'\nfile = '{file}'\n[[backend.model]]\nname = 'qwen3-coder-30b'\n\
+             capabilities = ['tools']\n{more}\n"
+        );
+        let settings = load_text(&toml).unwrap();
+        let mut models = settings.backends.iter().flat_map(|backend| &backend.models);
+        let file = |source: &ModelSource| match source {
+            ModelSource::File(_, manner) => Some(manner.clone()),
+            _ => None,
+        };
+        let manner = models.find_map(|model| file(&model.source)).unwrap();
+        (manner.settings.tool_syntax, manner.settings.tool_syntax_usual, manner.tags_are_stated)
+    };
+    let coder = Some(ToolCallSyntax::Coder);
+    assert_eq!(of(""), (None, coder, false));
+    assert_eq!(of("tool_syntax = 'hermes'"), (Some(ToolCallSyntax::Hermes), coder, false));
+    assert_eq!(of("start_tag = '<think>'"), (None, coder, true));
 }
 
 #[test]

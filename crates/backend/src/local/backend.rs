@@ -54,8 +54,8 @@ impl LocalBackend {
         format: Arc<PromptFormat>,
         settings: Settings,
     ) -> Result<LocalBackend, PromptError> {
-        let hand_off = format.encode(&settings.hand_off)?;
-        let tool_syntax = settings.tool_syntax.or_else(|| format.syntax());
+        let hand_off = settings.hand_off_tokens(&format)?;
+        let tool_syntax = settings.syntax_in(&format);
         let settings = Settings { tool_syntax, ..settings };
         let speed = SpeedEstimator::default();
         engine.single_step().into_iter().for_each(|step| speed.expect_token(step));

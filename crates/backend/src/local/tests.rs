@@ -56,6 +56,17 @@ fn whole(thinking: u64, solution: u64) -> GenerationPart {
 }
 
 #[test]
+fn a_hand_off_that_the_engine_has_no_room_for_is_refused_before_any_request() {
+    let path = Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/../..")).join("models/reasoner.gguf");
+    let vocabulary = Vocabulary::from_gguf(&Gguf::open(&path).unwrap()).unwrap();
+    let format = PromptFormat::new(&vocabulary, "<think>", "</think>").unwrap();
+    let of = |hand_off: String| Settings { hand_off, ..Settings::default() }.hand_off_tokens(&format);
+    assert_eq!(of("\n</think>\n\n".to_owned()).unwrap().len(), 3);
+    let refused = of("1+".repeat(2000) + "</think>");
+    assert!(matches!(refused, Err(PromptError::HandOffTooLong { max: 256, .. })), "{refused:?}");
+}
+
+#[test]
 fn what_stands_beside_the_budgets_is_counted_in_the_model_s_own_tokens() {
     // The end of the text, and two tokens of the template that close an empty thought.
     let expected = LocalModelLimits {

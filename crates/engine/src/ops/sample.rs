@@ -10,7 +10,7 @@ use crate::phases::{PhaseMachine, TokenRole};
 /// End-of-text tokens that a slot has room for.
 pub(crate) const EOS_MAX: usize = 8;
 /// Tokens of hand-off that a slot has room for.
-pub(crate) const HAND_OFF_MAX: usize = 256;
+pub const HAND_OFF_MAX: usize = 256;
 /// The words of one slot.
 pub(crate) const SLOT_WORDS: u32 = 288;
 /// The word that holds the slot's last token.

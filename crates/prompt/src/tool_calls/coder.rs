@@ -1,7 +1,7 @@
 //! Calls as Qwen's coders and its later families write them: `<function=name>` around one `<parameter=name>` for each
 //! argument, whose value stands there as it is.
 
-use std::collections::BTreeSet;
+use std::collections::BTreeMap;
 
 use serde_json::{Map, Value};
 
@@ -24,9 +24,60 @@ pub(super) fn is_start(tag: &str) -> bool {
 
 const START: &str = "<function=";
 
+/// What begins an argument.
+const PARAMETER: &str = "<parameter=";
+
 /// The parameters that are declared to be texts, each with its tool.
 #[derive(Debug, Clone, Default)]
-pub(super) struct StringParams(BTreeSet<(String, String)>);
+pub(super) struct StringParams(BTreeMap<(String, String), TextParam>);
+
+/// What a parameter that may be a text may be.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum TextParam {
+    Text,
+    /// A text or null.
+    Nullable,
+}
+
+impl TextParam {
+    /// What a parameter of this schema may be; nothing where it may be no text.
+    fn of(schema: &Value) -> Option<TextParam> {
+        let branches = ["anyOf", "oneOf"].into_iter().filter_map(|key| schema.get(key)?.as_array()).flatten();
+        let forms: Vec<&Value> = std::iter::once(schema).chain(branches).collect();
+        let is_nullable = schema.get("nullable") == Some(&Value::Bool(true))
+            || forms.iter().any(|form| has_type(form, "null") || enumerated(form).any(Value::is_null));
+        let is_text = |form: &&Value| has_type(form, "string") || is_enum_of_texts(form);
+        let kind = if is_nullable { TextParam::Nullable } else { TextParam::Text };
+        forms.iter().any(is_text).then_some(kind)
+    }
+
+    fn read(self, value: &str) -> Value {
+        match self {
+            TextParam::Nullable if matches!(value.trim(), "null" | "None") => Value::Null,
+            TextParam::Text | TextParam::Nullable => Value::String(value.to_owned()),
+        }
+    }
+}
+
+/// Whether a schema's type is this one, or one of several.
+fn has_type(schema: &Value, kind: &str) -> bool {
+    match schema.get("type") {
+        Some(Value::String(only)) => only == kind,
+        Some(Value::Array(several)) => several.iter().any(|one| one == kind),
+        _ => false,
+    }
+}
+
+/// The values that a schema lists.
+fn enumerated(schema: &Value) -> impl Iterator<Item = &Value> {
+    schema.get("enum").and_then(Value::as_array).into_iter().flatten()
+}
+
+/// Whether a schema lists texts, and beside them null at most.
+fn is_enum_of_texts(schema: &Value) -> bool {
+    enumerated(schema).any(Value::is_string)
+        && enumerated(schema).all(|value| value.is_string() || value.is_null())
+}
 
 impl StringParams {
     pub(super) fn of(tools: &[Tool]) -> StringParams {
@@ -39,15 +90,16 @@ impl StringParams {
             properties
                 .into_iter()
                 .flatten()
-                .filter(|(_, property)| property.get("type").and_then(Value::as_str) == Some("string"))
-                .map(|(parameter, _)| (name.clone(), parameter.clone()))
+                .filter_map(|(parameter, schema)| {
+                    Some(((name.clone(), parameter.clone()), TextParam::of(schema)?))
+                })
                 .collect::<Vec<_>>()
         };
         StringParams(tools.iter().flat_map(texts).collect())
     }
 
-    fn contains(&self, tool: &str, parameter: &str) -> bool {
-        self.0.contains(&(tool.to_owned(), parameter.to_owned()))
+    fn get(&self, tool: &str, parameter: &str) -> Option<TextParam> {
+        self.0.get(&(tool.to_owned(), parameter.to_owned())).copied()
     }
 }
 
@@ -64,18 +116,24 @@ pub(super) fn read(text: &str, texts: &StringParams) -> Option<Vec<WrittenCall>>
     (!calls.is_empty()).then_some(calls)
 }
 
+/// Whether what stands behind the tag that opened a call is the beginning of one, and not the whole of it.
+pub(super) fn is_truncated(opened: &str, text: &str) -> bool {
+    let (text, first) = (text.trim(), if is_start(opened) { PARAMETER } else { START });
+    let is_begun = text.starts_with(first) || (!text.is_empty() && first.starts_with(text));
+    is_begun && !text.ends_with(END)
+}
+
 /// The arguments of a function as JSON text.
 fn arguments(tool: &str, body: &str, texts: &StringParams) -> Option<String> {
     let mut arguments = Map::new();
     let mut rest = body.trim();
     while !rest.is_empty() {
-        let (name, value) = rest.strip_prefix("<parameter=")?.split_once('>')?;
+        let (name, value) = rest.strip_prefix(PARAMETER)?.split_once('>')?;
         let (value, after) = value.split_once("</parameter>")?;
         // One line end on either side belongs to the tags.
         let value = value.strip_prefix('\n').unwrap_or(value);
         let value = value.strip_suffix('\n').unwrap_or(value);
-        let value =
-            if texts.contains(tool, name) { Value::String(value.to_owned()) } else { infer_value(value) };
+        let value = texts.get(tool, name).map_or_else(|| infer_value(value), |text| text.read(value));
         arguments.insert(name.to_owned(), value);
         rest = after.trim_start();
     }

@@ -31,18 +31,33 @@ pub(super) fn read(text: &str) -> Option<Vec<WrittenCall>> {
 }
 
 /// The call at the beginning, `name[ARGS]{…}`, and what follows its arguments, in which any tag may stand as text. There may be an id
-/// between, and the tag before the arguments may be missing.
+/// between, and the tag before the arguments may be missing. Behind that tag there may be no arguments.
 fn read_one(text: &str) -> Option<(WrittenCall, &str)> {
-    let (head, written) = text.split_at(text.find('{')?);
-    let head = head.trim().strip_suffix(ARGUMENTS).unwrap_or(head);
-    let name = head.split_once(CALL_ID).map_or(head, |(name, _)| name);
+    let marks = [ARGUMENTS, "{", START];
+    let (head, rest) = text.split_at(marks.iter().filter_map(|mark| text.find(*mark)).min()?);
+    let name = head.split_once(CALL_ID).map_or(head, |(name, _)| name).trim();
+    if name.contains('[') {
+        return None;
+    }
+    let tagged = rest.strip_prefix(ARGUMENTS);
+    let written = tagged.unwrap_or(rest).trim_start();
+    if tagged.is_some() && (written.is_empty() || written.starts_with(START)) {
+        return Some((json::call_from_parts(name, "")?, written));
+    }
     let mut values = serde_json::Deserializer::from_str(written).into_iter::<IgnoredAny>();
     values.next()?.ok()?;
     let (arguments, behind) = written.split_at(values.byte_offset());
-    Some((json::call_from_parts(name.trim(), arguments)?, behind))
+    Some((json::call_from_parts(name, arguments)?, behind))
 }
 
 /// Whether what the end of the text left open is a call that broke off.
 pub(super) fn is_truncated(text: &str) -> bool {
-    text.contains(ARGUMENTS) || json::is_unfinished(text)
+    let is_name = |head: &str| !head.trim().contains(char::is_whitespace);
+    text.split_once(ARGUMENTS).is_some_and(|(head, _)| is_name(head)) || json::is_unfinished(text)
+}
+
+/// Whether a text ends in a call's name or id, or where its arguments may begin.
+pub(super) fn ends_before_arguments(text: &str) -> bool {
+    let text = text.trim();
+    text.ends_with(ARGUMENTS) || !text.contains(|letter: char| letter == '{' || letter.is_whitespace())
 }

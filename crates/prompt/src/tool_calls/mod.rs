@@ -5,12 +5,14 @@
 //! a call is of no use, and one that a limit breaks off is left out.
 
 mod coder;
+mod declared_tools;
 mod deepseek;
 mod frame;
 mod harmony;
 mod json;
 mod mistral;
 mod syntax;
+mod tool_names;
 
 use std::borrow::Cow;
 
@@ -19,8 +21,8 @@ use stint_types::chat::{Tool, ToolCallDelta};
 pub use frame::CallFrame;
 pub use syntax::ToolCallSyntax;
 
-use coder::StringParams;
-use json::WrittenCall;
+use declared_tools::DeclaredTools;
+use json::{StringScanner, WrittenCall};
 
 /// What a text turned out to be.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -46,6 +48,8 @@ pub struct ToolCallParser {
     buffer: String,
     /// So many bytes of it hold no end of a call.
     searched: usize,
+    /// Whether a tag in it stands inside a string.
+    strings: StringScanner,
     /// The blank before what may be a call.
     blank: String,
     /// What a call may begin with.
@@ -54,8 +58,8 @@ pub struct ToolCallParser {
     opened: Cow<'static, str>,
     /// A tag that may follow the last call and is nothing by itself.
     tail: Option<&'static str>,
-    /// Which parameters are texts, whatever they look like.
-    string_params: StringParams,
+    /// What is known of the tools.
+    tools: DeclaredTools,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -78,19 +82,20 @@ impl ToolCallParser {
             state: CallParserState::Before,
             buffer: String::new(),
             searched: 0,
+            strings: StringScanner::default(),
             blank: String::new(),
             starts: syntax.starts(&[]),
             opened: Cow::default(),
             tail: None,
-            string_params: StringParams::default(),
+            tools: DeclaredTools::default(),
         }
     }
 
-    /// The same, knowing what these tools take: some families write every argument as it is, and only its declaration
-    /// tells the number 7 from a text.
+    /// The same, knowing these tools. Some families write every argument as it is, and only its declaration tells the number 7 from
+    /// a text. Llama's calls are told from an answer in JSON by the tool's name.
     #[must_use]
     pub fn with_tools(mut self, tools: &[Tool]) -> ToolCallParser {
-        self.string_params = self.syntax.string_params(tools);
+        self.tools = self.syntax.declared(tools);
         self.starts = self.syntax.starts(tools);
         self
     }
@@ -108,29 +113,38 @@ impl ToolCallParser {
         said
     }
 
-    /// A limit ended the text. What may be the beginning of a call's tag is taken for one that broke off, and left out. One
+    /// A limit ended the text. What may be the beginning of a call or of its tag is taken for one that broke off, and left out. One
     /// character alone is taken for text: it is more often a comparison or a bracket.
     pub fn finish_cut(&mut self) -> Vec<AnswerSegment> {
         let begun = self.tag_begun();
         let is_tag = self.buffer[self.buffer.len() - begun..].chars().nth(1).is_some();
-        if self.state != CallParserState::Call && is_tag {
+        if self.state == CallParserState::Call {
+            if self.syntax.is_cut_at_limit(&self.buffer) {
+                self.buffer.clear();
+                self.state = CallParserState::Text;
+            }
+        } else if is_tag {
             self.buffer.truncate(self.buffer.len() - begun);
             self.buffer.truncate(self.buffer.trim_end().len());
         }
         self.finish()
     }
 
-    /// The text has ended. What was held back and is no call is text after all, unless it is one that broke off.
+    /// The text has ended, and a call may end with it. What was held back and is no call is text after all, unless it is one that
+    /// broke off.
     pub fn finish(&mut self) -> Vec<AnswerSegment> {
         let mut said = Vec::new();
         let rest = std::mem::take(&mut self.buffer);
-        if self.state != CallParserState::Call {
+        if self.state == CallParserState::Call {
+            // The end tag may have begun.
+            let begun = self.syntax.end(&self.opened).map_or(0, |end| overlap(&rest, end));
+            let (text, end) = rest.split_at(rest.len() - begun);
+            self.close(text, end, &mut said);
+        } else {
             let broke_off = self.tail.take().is_some_and(|tail| tail.starts_with(rest.trim()));
             if !(self.has_calls() && (broke_off || rest.trim().is_empty())) {
                 self.emit(rest, &mut said);
             }
-        } else if self.syntax.ends_with_text() {
-            self.close(&rest, "", &mut said);
         }
         said
     }
@@ -161,12 +175,23 @@ impl ToolCallParser {
     }
 
     /// Where a call's end is. What was searched before is not searched again, however many pieces a call has; a tag may have begun
-    /// there.
+    /// there. What stands inside a string is no end.
     fn find_end(&mut self, end: &str) -> Option<usize> {
-        let from = self.buffer.floor_char_boundary(self.searched.saturating_sub(end.len()));
-        let found = self.buffer[from..].find(end).map(|at| from + at);
-        self.searched = if found.is_some() { 0 } else { self.buffer.len() };
-        found
+        loop {
+            let from = self.buffer.floor_char_boundary(self.searched.saturating_sub(end.len()));
+            let Some(at) = self.buffer[from..].find(end).map(|at| from + at) else {
+                self.searched = self.buffer.len();
+                return None;
+            };
+            let before = &self.buffer[..at];
+            if !(self.syntax.may_quote_end(before) && self.strings.ends_inside(before)) {
+                self.searched = 0;
+                self.strings = StringScanner::default();
+                return Some(at);
+            }
+            // The next search begins one byte behind this tag's first.
+            self.searched = at + end.len() + 1;
+        }
     }
 
     /// Passes over a tag that belongs to the call before it, where it comes next; false while that is not known.
@@ -220,15 +245,18 @@ impl ToolCallParser {
         self.starts.iter().map(|start| overlap(&self.buffer, start)).max().unwrap_or(0)
     }
 
-    /// What stood between a start and an end, which is nothing if the text has ended: calls, or text that only looked
-    /// like one. What broke off is left out. True if it was calls.
+    /// What stood between a start and an end, of which there is nothing or a beginning if the text has ended: calls, or text that
+    /// only looked like one. What broke off is left out. True if it was calls.
     fn close(&mut self, text: &str, end: &str, said: &mut Vec<AnswerSegment>) -> bool {
-        if let Some(calls) = self.syntax.read(&self.opened, text.trim(), &self.string_params) {
+        let is_whole = self.syntax.end(&self.opened) == Some(end);
+        let may_be_call = is_whole || self.syntax.ends_with_text(&self.opened);
+        let calls = || self.syntax.read(&self.opened, text.trim(), &self.tools);
+        if let Some(calls) = may_be_call.then(calls).flatten() {
             said.extend(calls.into_iter().map(|call| self.call_delta(call)));
             return true;
         }
         let blank = std::mem::take(&mut self.blank);
-        if !end.is_empty() || !self.syntax.is_truncated(text) {
+        if is_whole || !self.syntax.is_truncated(&self.opened, text, &self.tools) {
             self.emit([&*blank, &*self.opened, text, end].concat(), said);
         }
         false

@@ -5,7 +5,9 @@ use std::borrow::Cow;
 use stint_types::chat::Tool;
 
 use super::coder::{self, StringParams};
+use super::declared_tools::DeclaredTools;
 use super::json::{self, WrittenCall};
+use super::tool_names::ToolNames;
 use super::{deepseek, harmony, mistral};
 
 /// How a family of models writes a call.
@@ -85,9 +87,14 @@ impl ToolCallSyntax {
         }
     }
 
-    /// True if the end of the text may end a call too.
-    pub(super) fn ends_with_text(self) -> bool {
-        !matches!(self, ToolCallSyntax::Hermes | ToolCallSyntax::Coder)
+    /// True if the end of the text may end a call too that was opened so. Of a bare function its end tag is a part.
+    pub(super) fn ends_with_text(self, opened: &str) -> bool {
+        !(self == ToolCallSyntax::Coder && coder::is_start(opened))
+    }
+
+    /// True if a call's end tag may stand in its text as well, inside a string.
+    pub(super) fn may_quote_end(self, text: &str) -> bool {
+        self == ToolCallSyntax::Hermes && text.trim_start().starts_with('{')
     }
 
     /// What may stand behind a call that was opened so and belongs to it all the same: the tag whose fellow was forgotten.
@@ -96,14 +103,15 @@ impl ToolCallSyntax {
     }
 
     /// The calls that stand in a text between start and end; nothing if it is none.
-    pub(super) fn read(self, opened: &str, text: &str, texts: &StringParams) -> Option<Vec<WrittenCall>> {
+    pub(super) fn read(self, opened: &str, text: &str, tools: &DeclaredTools) -> Option<Vec<WrittenCall>> {
+        let texts = &tools.string_params;
         match self {
             ToolCallSyntax::Coder if coder::is_start(opened) => {
                 coder::read(&[opened, text, coder::END].concat(), texts)
             }
             ToolCallSyntax::Hermes => json::parse_one(text),
             ToolCallSyntax::Mistral => mistral::read(text),
-            ToolCallSyntax::Llama => json::parse_sequence(text),
+            ToolCallSyntax::Llama => json::parse_sequence(text, &tools.names),
             ToolCallSyntax::Coder => coder::read(text, texts),
             ToolCallSyntax::DeepSeek => deepseek::read(text),
             ToolCallSyntax::Harmony => harmony::read(text),
@@ -111,20 +119,34 @@ impl ToolCallSyntax {
     }
 
     /// Whether what the end of the text left open is a call that broke off, and no text.
-    pub(super) fn is_truncated(self, text: &str) -> bool {
+    pub(super) fn is_truncated(self, opened: &str, text: &str, tools: &DeclaredTools) -> bool {
         match self {
             ToolCallSyntax::Mistral => mistral::is_truncated(text),
-            ToolCallSyntax::Llama => json::is_unfinished(text),
+            ToolCallSyntax::Llama => json::is_sequence_cut(text, &tools.names),
+            // Behind an end tag there is more than a call.
+            ToolCallSyntax::Hermes => json::is_object_cut(text) && !text.contains(WRAPPED),
+            ToolCallSyntax::Coder => coder::is_truncated(opened, text),
             // Nobody writes such a tag into a text.
-            ToolCallSyntax::Hermes
-            | ToolCallSyntax::Coder
-            | ToolCallSyntax::DeepSeek
-            | ToolCallSyntax::Harmony => true,
+            ToolCallSyntax::DeepSeek | ToolCallSyntax::Harmony => true,
         }
     }
 
+    /// Whether a limit that ends the text here has cut a call, though the text would be a call, or no part of one, had the model
+    /// ended it.
+    pub(super) fn is_cut_at_limit(self, text: &str) -> bool {
+        text.trim().is_empty() || (self == ToolCallSyntax::Mistral && mistral::ends_before_arguments(text))
+    }
+
     /// What must be known of the tools.
-    pub(super) fn string_params(self, tools: &[Tool]) -> StringParams {
-        if self == ToolCallSyntax::Coder { StringParams::of(tools) } else { StringParams::default() }
+    pub(super) fn declared(self, tools: &[Tool]) -> DeclaredTools {
+        match self {
+            ToolCallSyntax::Coder => {
+                DeclaredTools { string_params: StringParams::of(tools), ..DeclaredTools::default() }
+            }
+            ToolCallSyntax::Llama => {
+                DeclaredTools { names: ToolNames::of(tools), ..DeclaredTools::default() }
+            }
+            _ => DeclaredTools::default(),
+        }
     }
 }

@@ -3,11 +3,18 @@ use serde_json::json;
 
 use super::*;
 
-/// The text and the calls, as `name(arguments)`.
-fn read(syntax: ToolCallSyntax, pieces: &[&str]) -> (String, Vec<String>) {
+/// What is declared. Llama's calls are of declared tools alone.
+fn tools(syntax: ToolCallSyntax) -> Vec<Tool> {
     let properties = json!({"q": {"type": "string"}, "count": {"type": "integer"}});
     let declaration = json!({"function": {"name": "search", "parameters": {"properties": properties}}});
-    let mut calls = ToolCallParser::new(syntax, "call_7").with_tools(&[Tool::new("search", declaration)]);
+    let more: &[&str] = if syntax == ToolCallSyntax::Llama { &["f", "g"] } else { &[] };
+    let more = more.iter().map(|name| Tool::new(*name, json!({"function": {"name": name}})));
+    std::iter::once(Tool::new("search", declaration)).chain(more).collect()
+}
+
+/// The text and the calls, as `name(arguments)`.
+fn read(syntax: ToolCallSyntax, pieces: &[&str]) -> (String, Vec<String>) {
+    let mut calls = ToolCallParser::new(syntax, "call_7").with_tools(&tools(syntax));
     let mut said: Vec<AnswerSegment> = pieces.iter().flat_map(|piece| calls.push(piece)).collect();
     said.extend(calls.finish());
     let (mut text, mut made) = (String::new(), Vec::new());
@@ -91,10 +98,68 @@ fn check_cut(syntax: ToolCallSyntax, whole: &str, text: &str) {
 }
 
 #[test]
+fn an_answer_in_json_is_no_call_of_llamas_unless_it_names_a_declared_tool_and_its_arguments() {
+    for answer in [
+        r#"{"name": "Alice", "age": 30}"#,
+        r#"{"name": "Alice", "parameters": {}}"#,
+        r#"{"name": "search", "age": 30}"#,
+        r#"{"name": "f", "parameters": {}}; {"name": "Alice"}"#,
+        r#"{"name": "Alice", "ag"#,
+        r#"{"name": "Al"#,
+        r#"{"names": ["f"#,
+    ] {
+        check(ToolCallSyntax::Llama, answer, answer, &[]);
+    }
+    check(ToolCallSyntax::Llama, r#"{"name": "search", "arguments": {"q": 1}}"#, "", &[r#"search({"q":1})"#]);
+    for cut in [r#"{"name": "sea"#, r#"{"name":"#, r#"{"name": "f", "parameters": {}}; {"name": "g", "#] {
+        check(ToolCallSyntax::Llama, cut, "", &[]);
+    }
+}
+
+#[test]
+fn the_end_of_an_answer_may_end_a_call_too() {
+    let json = "<tool_call>\n{\"name\": \"f\", \"arguments\": {}}";
+    let function = "<tool_call>\n<function=search>\n<parameter=count>7</parameter>\n</function>";
+    for end in ["", "\n", "\n</tool_", "</tool_call>"] {
+        check(ToolCallSyntax::Hermes, &format!("So: {json}{end}"), "So:", &["f({})"]);
+        check(ToolCallSyntax::Coder, &format!("So: {function}{end}"), "So:", &[r#"search({"count":7})"#]);
+    }
+    check_cut(ToolCallSyntax::Hermes, json, "f");
+    // What is about calls is no call.
+    for syntax in [ToolCallSyntax::Hermes, ToolCallSyntax::Coder] {
+        let about = "Qwen opens a call with <tool_call> and closes it.";
+        check(syntax, about, about, &[]);
+        check(syntax, "It is <tool_call>", "It is <tool_call>", &[]);
+        check_cut(syntax, about, about);
+        check_cut(syntax, "It is <tool_call>\n", "It is");
+    }
+    let bare = "Write <function=search>";
+    check(ToolCallSyntax::Coder, bare, bare, &[]);
+    check(ToolCallSyntax::Coder, "a <tool_call>\n<func", "a", &[]);
+}
+
+#[test]
+fn an_end_tag_inside_an_argument_ends_no_call() {
+    let quoted = r#"<tool_call>{"name": "f", "arguments": {"a": "x\"</tool_call>{", "b": "</tool_call>"}}</tool_call> So."#;
+    let call = r#"f({"a":"x\"</tool_call>{","b":"</tool_call>"})"#;
+    check(ToolCallSyntax::Hermes, quoted, " So.", &[call]);
+    // A brace too few spoils no call but its own.
+    let broken = r#"<tool_call>{"name": "f", "arguments": {}</tool_call>"#;
+    let next = r#"<tool_call>{"name": "g"}</tool_call>"#;
+    check(ToolCallSyntax::Hermes, &format!("{broken}{next}"), broken, &["g({})"]);
+    let open = "<tool_call>\n{\"name\": \"f\", \"arguments\": \"{}}\n</tool_call>";
+    check(ToolCallSyntax::Hermes, &format!("{open}{next}"), open, &["g({})"]);
+    check(ToolCallSyntax::Hermes, &format!("{open} So."), &format!("{open} So."), &[]);
+}
+
+#[test]
 fn a_tag_that_a_limit_cuts_is_no_part_of_the_answer() {
     check_cut(ToolCallSyntax::Hermes, "Let me see.\n<tool_", "Let me see.");
     check_cut(ToolCallSyntax::Hermes, "<tool_call", "");
     check_cut(ToolCallSyntax::Mistral, "Sure. [TOOL", "Sure.");
+    check_cut(ToolCallSyntax::Mistral, "Sure. [TOOL_CALLS]", "Sure.");
+    check_cut(ToolCallSyntax::Mistral, "Sure. [TOOL_CALLS]now", "Sure.");
+    check_cut(ToolCallSyntax::Mistral, "Sure. [TOOL_CALLS]now[ARGS]", "Sure.");
     check_cut(ToolCallSyntax::DeepSeek, "I look.<｜tool▁", "I look.");
     check_cut(ToolCallSyntax::Harmony, "Well.<|channel|>comm", "Well.");
     check_cut(ToolCallSyntax::Hermes, r#"a <tool_call>{"name": "f", "argu"#, "a");
@@ -122,8 +187,23 @@ fn later_mistrals_put_a_tag_before_each_call_and_one_before_its_arguments() {
     let own = r#"[TOOL_CALLS]f[ARGS]{"a": "[TOOL_CALLS]"}[TOOL_CALLS]g[ARGS]{}"#;
     check(ToolCallSyntax::Mistral, own, "", &[r#"f({"a": "[TOOL_CALLS]"})"#, "g({})"]);
     check(ToolCallSyntax::Mistral, r#"a [TOOL_CALLS]f[ARGS]{"a": "#, "a", &[]);
-    let none = "The tag [TOOL_CALLS] comes before {1}.";
-    check(ToolCallSyntax::Mistral, none, none, &[]);
+    for none in [
+        "The tag [TOOL_CALLS] comes before {1}.",
+        "The tag [TOOL_CALLS] comes before [ARGS].",
+        "[TOOL_CALLS]f[X]{}",
+        "[TOOL_CALLS]f",
+    ] {
+        check(ToolCallSyntax::Mistral, none, none, &[]);
+    }
+}
+
+#[test]
+fn later_mistrals_write_no_arguments_where_there_are_none() {
+    check(ToolCallSyntax::Mistral, "[TOOL_CALLS]now[ARGS]", "", &["now({})"]);
+    let two = r#"[TOOL_CALLS]f[ARGS][TOOL_CALLS]g[ARGS]{"a":1}"#;
+    check(ToolCallSyntax::Mistral, two, "", &["f({})", r#"g({"a":1})"#]);
+    let id = "[TOOL_CALLS]f[CALL_ID]k3J9x2Qa1[ARGS]\n[TOOL_CALLS]g[ARGS] ";
+    check(ToolCallSyntax::Mistral, id, "", &["f({})", "g({})"]);
 }
 
 #[test]
@@ -140,6 +220,39 @@ fn coders_write_each_argument_between_tags_of_its_own() {
     check(ToolCallSyntax::Coder, "a <tool_call><function=f><parameter=a>1</param", "a", &[]);
     let none = "a <tool_call><function=f>1</function></tool_call> b";
     check(ToolCallSyntax::Coder, none, none, &[]);
+}
+
+#[test]
+fn an_argument_that_may_be_a_text_is_one_unless_it_is_null() {
+    let read = |schema: serde_json::Value, value: &str| {
+        let parameters = json!({"properties": {"p": schema}});
+        let tool = Tool::new("f", json!({"function": {"name": "f", "parameters": parameters}}));
+        let mut calls = ToolCallParser::new(ToolCallSyntax::Coder, "call").with_tools(&[tool]);
+        let text = format!("<tool_call><function=f><parameter=p>{value}</parameter></function></tool_call>");
+        match &calls.push(&text)[..] {
+            [AnswerSegment::Call(call)] => call.arguments.clone(),
+            other => panic!("{other:?}"),
+        }
+    };
+    let nullable = [
+        json!({"type": ["string", "null"]}),
+        json!({"anyOf": [{"type": "string"}, {"type": "null"}]}),
+        json!({"oneOf": [{"enum": ["7", "8"]}, {"type": "null"}]}),
+        json!({"enum": ["7", null]}),
+        json!({"type": "string", "nullable": true}),
+    ];
+    for schema in nullable {
+        assert_eq!(read(schema.clone(), "7"), r#"{"p":"7"}"#, "{schema}");
+        assert_eq!(read(schema.clone(), "null"), r#"{"p":null}"#, "{schema}");
+        assert_eq!(read(schema.clone(), "None"), r#"{"p":null}"#, "{schema}");
+    }
+    for schema in [json!({"enum": ["7"]}), json!({"type": "string"}), json!({"type": ["string", "integer"]})] {
+        assert_eq!(read(schema.clone(), "7"), r#"{"p":"7"}"#, "{schema}");
+        assert_eq!(read(schema.clone(), "null"), r#"{"p":"null"}"#, "{schema}");
+    }
+    for schema in [json!({}), json!({"type": "integer"}), json!({"enum": [7, "8"]})] {
+        assert_eq!(read(schema.clone(), "7"), r#"{"p":7}"#, "{schema}");
+    }
 }
 
 #[test]
@@ -206,7 +319,7 @@ fn a_call_of_very_many_pieces_takes_no_longer_than_one_of_few() {
     let long = "<tool_call>".to_owned() + &"x".repeat(16 << 20);
     let pieces: Vec<&str> =
         long.as_bytes().chunks(32).map(|piece| std::str::from_utf8(piece).unwrap()).collect();
-    assert_eq!(read(ToolCallSyntax::Hermes, &pieces), (String::new(), Vec::new()));
+    assert_eq!(read(ToolCallSyntax::Hermes, &pieces), (long.clone(), Vec::new()));
 }
 
 #[test]
