@@ -114,6 +114,7 @@ fn outcome(name: &Arc<str>, predicted: &ModelDemand, demand: &Demand) -> Outcome
         predicted: predicted.clone(),
         request: demand.request.clone(),
         budget: Tokens::ZERO,
+        effort: 1.0,
         thinking: Tokens::ZERO,
         ended: ThinkingStopReason::Closed,
         solution: Tokens(100),

@@ -49,6 +49,12 @@ fn question(number: u32) -> Value {
     json!({ "model": "auto", "messages": [{ "role": "user", "content": format!("What is {number}+2?") }] })
 }
 
+/// Short prompts say little of how many tokens a text has.
+fn long_question(number: u32) -> Value {
+    let text = "The numbers stand in the table at the end of the report. ".repeat(20);
+    json!({ "model": "auto", "messages": [{ "role": "user", "content": format!("{text}What is {number}+2?") }] })
+}
+
 const ALICE: &str = "sk-acme/alice";
 const BOB: &str = "sk-acme/bob";
 const ACME: &str = "sk-acme";
@@ -118,7 +124,7 @@ async fn feedback_moves_the_choice_and_a_restart_keeps_it() {
 async fn how_many_tokens_prompts_have_is_known_after_a_restart() {
     let stories = Arc::new(MemoryHistoryStore::default());
     let expected = async |world: &World| {
-        let plan = world.post("/v1/plan?explain=true", ALICE, &question(7)).await.good();
+        let plan = world.post("/v1/plan?explain=true", ALICE, &long_question(7)).await.good();
         plan["explanation"]["models"]["m"]["prompt_tokens"]["expected"].as_u64().unwrap()
     };
     let gateway = async || {
@@ -130,7 +136,7 @@ async fn how_many_tokens_prompts_have_is_known_after_a_restart() {
     let world = gateway().await;
     let before = expected(&world).await;
     for number in 0..20 {
-        world.ask(ALICE, &question(number)).await.good();
+        world.ask(ALICE, &long_question(number)).await.good();
     }
     let learned = expected(&world).await;
     assert_ne!(learned, before, "twenty reports say nothing");

@@ -122,7 +122,10 @@ fn all_files_of_a_model_in_several_are_fetched_and_the_first_is_served() {
     let fetched = pull(&url, folder.path(), &[]);
     let said = text(&fetched);
     assert!(fetched.status.success() && said.contains("models = [\"m\"]"), "{said}");
-    assert!(said.contains(&format!("file = \"{}/m-00001-of-00002.gguf\"", folder.path().display())), "{said}");
+    assert!(
+        said.contains(&format!("file = \"{}/m-00001-of-00002.gguf\"", folder.path().display())),
+        "{said}"
+    );
     assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 2);
     // What is there is not fetched again.
     assert!(text(&pull(&url, folder.path(), &[])).contains("is there already"));

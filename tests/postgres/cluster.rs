@@ -10,7 +10,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{Duration, Instant};
 
 // One hands out all ports of a test process.
-#[path = "../ports.rs"]
+#[path = "ports.rs"]
 pub(crate) mod ports;
 
 /// The server runs as `postgres` where we are root, which it refuses to be.

@@ -22,8 +22,8 @@ use source::{GgufSource, ModelFile, SourceBytes};
 use tensor_type::ggml_name;
 
 pub use error::GgufError;
-pub use split::part_names;
 pub(crate) use read::MetadataValue;
+pub use split::part_names;
 pub use tensor_type::TensorType;
 
 /// A tensor as it lies in the file: rows of numbers, each row contiguous.

@@ -45,10 +45,7 @@ impl FoundTags {
         let unknown = names.into_iter().find(|name| vocabulary.special(name).is_none());
         match unknown {
             Some(name) => Err(PromptError::NoToken(name.to_owned())),
-            None => Ok(FoundTags {
-                tags: tokens(vocabulary, names),
-                names: Some(names.map(str::to_owned)),
-            }),
+            None => Ok(FoundTags { tags: tokens(vocabulary, names), names: Some(names.map(str::to_owned)) }),
         }
     }
 }

@@ -68,13 +68,12 @@ pub(super) fn trial(calls: usize) -> Request {
 
 impl TurnStyle {
     /// For templates that know no calls.
-    pub(super) const FALLBACK: TurnStyle =
-        TurnStyle {
-            arguments: ArgumentsStyle::Values,
-            empty_text: true,
-            ids: CallIdStyle::Given,
-            calls: CallsStyle::Together,
-        };
+    pub(super) const FALLBACK: TurnStyle = TurnStyle {
+        arguments: ArgumentsStyle::Values,
+        empty_text: true,
+        ids: CallIdStyle::Given,
+        calls: CallsStyle::Together,
+    };
 
     /// The same with an empty text for none.
     pub(super) fn with_empty_text(self) -> TurnStyle {
@@ -270,22 +269,17 @@ mod tests {
 
     #[test]
     fn a_turn_with_several_calls_becomes_one_for_each_with_its_result_behind_it() {
-        let call = |id: &str| ToolCall { id: id.to_owned(), name: "f".to_owned(), arguments: "{}".to_owned() };
+        let call =
+            |id: &str| ToolCall { id: id.to_owned(), name: "f".to_owned(), arguments: "{}".to_owned() };
         let called = |ids: &[&str], text: &str| {
             let tool_calls = ids.iter().map(|id| call(id)).collect();
             Message { tool_calls, ..Message::text(Role::Assistant, text) }
         };
-        let result = |id: &str| Message { tool_call_id: Some(id.to_owned()), ..Message::text(Role::Tool, id) };
+        let result =
+            |id: &str| Message { tool_call_id: Some(id.to_owned()), ..Message::text(Role::Tool, id) };
         let user = Message::text(Role::User, "?");
         let before = [called(&["1", "2"], "So"), result("2"), result("1"), result("9"), user.clone()];
-        let after = [
-            called(&["1"], "So"),
-            result("1"),
-            called(&["2"], ""),
-            result("2"),
-            result("9"),
-            user,
-        ];
+        let after = [called(&["1"], "So"), result("1"), called(&["2"], ""), result("2"), result("9"), user];
         assert_eq!(single_calls(&before).into_iter().map(Cow::into_owned).collect::<Vec<_>>(), after);
         assert_eq!(single_calls(&after).into_iter().map(Cow::into_owned).collect::<Vec<_>>(), after);
     }

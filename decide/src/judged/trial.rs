@@ -150,6 +150,7 @@ impl<'a> Trial<'a> {
             predicted: demand.models[name].clone(),
             request: demand.request,
             budget: Tokens::ZERO,
+            effort: 1.0,
             thinking: Tokens::ZERO,
             ended: ThinkingStopReason::Closed,
             solution: Tokens::round(written.map_or(0.0, |characters| characters / CHARACTERS)),

@@ -108,6 +108,7 @@ impl Learned {
             predicted: demand.models[&self.names[arm]].clone(),
             request: demand.request,
             budget: Tokens::ZERO,
+            effort: 1.0,
             thinking: Tokens::ZERO,
             ended: ThinkingStopReason::Closed,
             solution: Tokens::round(question.output[arm]),

@@ -106,6 +106,7 @@ fn judged((demand, hardness): &Problem) -> OutcomeSample {
         predicted: demand.models[ANY].clone(),
         request: demand.request.clone(),
         budget: Tokens::MAX,
+        effort: 1.0,
         thinking: Tokens::ZERO,
         ended: ThinkingStopReason::Closed,
         solution: Tokens::ZERO,

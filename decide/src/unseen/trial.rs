@@ -150,6 +150,7 @@ fn teach(store: &mut BeliefStore, name: &Arc<str>, known: &[&Thoughts], most: us
             predicted,
             request: demand.request.clone(),
             budget: Tokens::MAX,
+            effort: 1.0,
             thinking: Tokens::round(length.min(limit).max(1.0)),
             ended,
             solution: Tokens::ZERO,

@@ -38,11 +38,9 @@ impl InspectOptions {
         let [start, end] = USUAL_TAGS;
         match (self.start_tag.as_deref(), self.end_tag.as_deref()) {
             (None, None) => PromptFormat::new(vocabulary, start, end),
-            (own_start, own_end) => PromptFormat::with_stated_tags(
-                vocabulary,
-                own_start.unwrap_or(start),
-                own_end.unwrap_or(end),
-            ),
+            (own_start, own_end) => {
+                PromptFormat::with_stated_tags(vocabulary, own_start.unwrap_or(start), own_end.unwrap_or(end))
+            }
         }
     }
 }

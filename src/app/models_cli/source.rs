@@ -138,7 +138,8 @@ mod tests {
 
     #[test]
     fn another_file_is_beside_the_first() {
-        let (url, other) = ("https://a.example/y.gguf/y.gguf?x=y.gguf", "https://a.example/y.gguf/z.gguf?x=y.gguf");
+        let (url, other) =
+            ("https://a.example/y.gguf/y.gguf?x=y.gguf", "https://a.example/y.gguf/z.gguf?x=y.gguf");
         assert_eq!(beside(url, "y.gguf", "z.gguf"), other);
         assert_eq!(beside("https://a.example/y.gguf", "y.gguf", "y.gguf"), "https://a.example/y.gguf");
     }

@@ -46,6 +46,7 @@ fn lesson(story: &RequestRecord, choice: &ChoiceOutcome) -> Option<OutcomeSample
         request: story.decision.context.clone(),
         budget: outcome.thinking,
         thinking: choice.thinking,
+        effort: outcome.effort.unwrap_or(1.0),
         ended: choice.thinking_ended,
         solution: choice.solution,
         solution_ended: choice.solution_ended,

@@ -8,7 +8,9 @@ use crate::gateway::request::{DecisionContext, RequestContext, SHUTTING_DOWN};
 use crate::gateway::run::{AttemptResult, RequestOutcome};
 use stint_decide::plan;
 use stint_sessions::history::RequestRecord;
-use stint_types::catalog::{Candidate, ChoiceOutcome, Decision, DecisionOutcome, Verdict};
+use stint_types::catalog::{
+    Candidate, ChoiceOutcome, Decision, DecisionOutcome, EnforcementClass, Offer, Verdict,
+};
 use stint_types::units::Timestamp;
 
 use super::settle::Settlement;
@@ -63,6 +65,12 @@ fn error(context: &RequestContext, outcome: &RequestOutcome<'_>) -> Option<&'sta
     outcome.result.error().or(is_cut_off.then_some(SHUTTING_DOWN))
 }
 
+/// How long thoughts are at the word that an offer sends, of a model that nothing but words holds.
+fn effort_length(context: &RequestContext, offer: &Offer) -> Option<f64> {
+    let word = offer.effort.as_deref().filter(|_| offer.class == EnforcementClass::Effort)?;
+    context.parts().catalog.models.get(&offer.model)?.effort_length(word)
+}
+
 fn decision_outcome(
     context: &RequestContext,
     outcome: &RequestOutcome<'_>,
@@ -80,6 +88,7 @@ fn decision_outcome(
         enforced: offer.class,
         thinking: offer.thinking,
         solution: offer.solution,
+        effort: effort_length(context, offer),
         choices: choices.collect(),
         cost: settlement.cost,
         unbooked: settlement.booked_cost().is_none(),

@@ -65,7 +65,7 @@ async fn an_effort_is_chosen_to_fit_the_budget_and_a_summary_is_shown() {
     for stream in [false, true] {
         let emulator = Emulator::start(Provider, vec![Turn::answers(900, "it is 51")]);
         let world = world(vec![reasoner(&emulator, "m", true)]).await;
-        let mut asked = thinks(60);
+        let mut asked = thinks(100);
         asked["stream"] = stream.into();
         let answer = ask(&world, &asked).await;
         let (said, budget) = if stream {
@@ -130,7 +130,7 @@ async fn an_answer_that_reaches_its_limit_ends_as_length() {
 #[tokio::test]
 async fn a_thought_that_left_no_room_is_asked_again_with_the_least_effort() {
     let (world, emulator) = one(vec![Turn::answers(400, "never"), Turn::answers(400, "it is 51")]).await;
-    let asked = json!({ "budget": { "thinking_tokens": 100, "solution_tokens": 30 } });
+    let asked = json!({ "budget": { "thinking_tokens": 200, "solution_tokens": 30 } });
     let answer = ask(&world, &asked).await.good();
     let (asked, budget) = (emulator.asked(), &answer["budget"]);
     assert_eq!(answer["choices"][0]["message"]["content"], "it is 51 ", "{answer} {asked:?}");

@@ -17,8 +17,12 @@ pub(super) enum Cue {
     Extract,
     /// A program.
     Code,
+    /// A word of programs that is one of English too.
+    SharedCode,
     /// A language that programs are written in, or a tool for them.
     Language,
+    /// The same, where it is a word of English too.
+    Tool,
     /// Something that is made of a program's text.
     Programming,
     /// Something is to be made, or mended.
@@ -71,6 +75,7 @@ pub(super) const CUES: &[(Cue, &[&str])] = &[
         &[
             "many",
             "much",
+            "amount",
             "calculate",
             "compute",
             "sum",
@@ -111,10 +116,25 @@ pub(super) const CUES: &[(Cue, &[&str])] = &[
     (
         Cue::Code,
         &[
-            "fn", "def", "impl", "struct", "const", "return", "async", "await", "println", "printf",
-            "nullptr", "elif", "lambda", "enum", "func", "void", "import",
+            "fn",
+            "def",
+            "impl",
+            "struct",
+            "const",
+            "async",
+            "println",
+            "printf",
+            "nullptr",
+            "elif",
+            "enum",
+            "func",
+            "nums",
+            "subarray",
+            "subarrays",
+            "substring",
         ],
     ),
+    (Cue::SharedCode, &["return", "await", "lambda", "void", "import"]),
     (
         Cue::Language,
         &[
@@ -133,9 +153,7 @@ pub(super) const CUES: &[(Cue, &[&str])] = &[
             "css",
             "bash",
             "regex",
-            "react",
             "numpy",
-            "pandas",
             "dockerfile",
             "leetcode",
             "rustc",
@@ -143,9 +161,12 @@ pub(super) const CUES: &[(Cue, &[&str])] = &[
             "php",
         ],
     ),
+    (Cue::Tool, &["react", "pandas"]),
     (
         Cue::Programming,
         &[
+            "dataframe",
+            "dataframes",
             "function",
             "code",
             "program",

@@ -20,7 +20,7 @@ pub fn request_features(request: &Request) -> Features {
 /// The features of a text.
 pub(super) fn of(text: &TextAnalysis<'_>) -> Features {
     let (counts, calculation) = (&text.tally.counts, &text.tally.calculation);
-    let code = counts.cue(Cue::Code) + counts.signs(b"{};`");
+    let code = counts.cue(Cue::Code) + counts.cue(Cue::SharedCode) + counts.signs(b"{};`");
     let operators = calculation.operators + calculation.products;
     let mut features = Features::default();
     features[Feature::Bias] = 1.0;

@@ -150,6 +150,21 @@ const SMALL_TALK: [&str; 38] = [
 ];
 const SMALL_TALK_UNSPACED: [&str; 9] =
     ["谢谢", "感谢", "多谢", "你好", "您好", "再见", "ありがとう", "こんにちは", "おはよう"];
+/// Messages that say no more than that something was read.
+const RECEIPTS: [&str; 12] = [
+    "got it",
+    "sounds good",
+    "makes sense",
+    "understood",
+    "i see",
+    "noted",
+    "will do",
+    "all good",
+    "fine",
+    "good",
+    "no thanks",
+    "verstanden",
+];
 /// Small talk is as short as this.
 const SMALL_TALK_WORDS: usize = 6;
 
@@ -182,7 +197,8 @@ pub(super) fn is_follow_up(message: &str) -> bool {
 pub(super) fn is_small_talk(message: &str) -> bool {
     let lower = message.to_lowercase();
     let words = words(&lower);
-    words.len() <= SMALL_TALK_WORDS && words.iter().any(|word| SMALL_TALK.contains(word))
+    let greets = words.iter().any(|word| SMALL_TALK.contains(word));
+    words.len() <= SMALL_TALK_WORDS && (greets || RECEIPTS.contains(&words.join(" ").as_str()))
 }
 
 fn words(lower: &str) -> Vec<&str> {
@@ -227,6 +243,8 @@ mod tests {
             "thanks!",
             "thanks, that's all",
             "谢谢",
+            "Got it.",
+            "Sounds good!",
             "What is the capital of France?",
             "What is 2+2?",
             "12 * 7",

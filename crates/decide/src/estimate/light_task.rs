@@ -4,6 +4,7 @@
 
 use super::follow_up::is_small_talk;
 use super::scale::as_number;
+use super::stated_length::stated_length;
 
 /// An instruction is in the first or the last so many bytes of a message.
 const INSTRUCTION_MAX: usize = 200;
@@ -21,7 +22,23 @@ const LOOKED_UP_MIN: usize = 1_500;
 const LOOKED_UP: [&str; 8] =
     ["who ", "when ", "where ", "what time ", "which day ", "on which ", "how many ", "how much "];
 /// and what they ask for that is found by thinking.
-const COUNTED: [&str; 7] = ["ways", "different", "distinct", "possible", "integers", "pairs", "minimum"];
+const THOUGHT_OUT: [&str; 15] = [
+    "ways",
+    "different",
+    "distinct",
+    "possible",
+    "integers",
+    "pairs",
+    "minimum",
+    "bug",
+    "crash",
+    "leak",
+    "wrong",
+    "fail",
+    "deadlock",
+    "mistake",
+    "problem",
+];
 
 /// What may stand before the verb.
 const POLITE: [&str; 14] = [
@@ -39,6 +56,23 @@ const POLITE: [&str; 14] = [
     "peux-tu",
     "por favor",
     "请",
+];
+/// Names of languages and of forms of programs that are words, or parts of words, of other things.
+const PROGRAMS: [&str; 14] = [
+    "go",
+    "c",
+    "php",
+    "zig",
+    "ruby",
+    "scala",
+    "perl",
+    "lua",
+    "julia",
+    "dart",
+    "iterative",
+    "recursive",
+    "function",
+    "algorithm",
 ];
 /// What an instruction to do more than that says.
 const MORE: [&str; 24] = [
@@ -133,14 +167,14 @@ pub(super) struct LightTask<'t> {
 }
 
 impl<'t> LightTask<'t> {
-    /// The task of a message: its instruction begins the message or its last line.
-    pub(super) fn of(message: &'t str) -> Option<LightTask<'t>> {
-        let message = message.trim();
-        let last = message.rsplit('\n').next().unwrap_or_default();
-        let found = instruction_at_start(message).or_else(|| instruction_at_start(last));
-        let found = found.or_else(|| looked_up(message, last).then_some((last, LightAnswer::Label)));
-        let (instruction, answer) = found.filter(|(found, _)| found.len() + TEXT_MIN <= message.len())?;
-        Some(LightTask::new(instruction, answer, message.len() - instruction.len()))
+    /// The task of a message of these texts: its instruction begins the message or its last line.
+    pub(super) fn of(message: &[&'t str]) -> Option<LightTask<'t>> {
+        let (first, last) = (message.first()?.trim(), message.last()?.trim().rsplit('\n').next()?);
+        let bytes: usize = message.iter().map(|part| part.trim().len()).sum();
+        let found = instruction_at_start(first).or_else(|| instruction_at_start(last));
+        let found = found.or_else(|| looked_up(bytes, last).then_some((last, LightAnswer::Label)));
+        let (instruction, answer) = found.filter(|(found, _)| found.len() + TEXT_MIN <= bytes)?;
+        Some(LightTask::new(instruction, answer, bytes - instruction.len()))
     }
 
     /// The task that a system prompt sets for each message, where it begins with one: of a message of so many bytes.
@@ -158,18 +192,19 @@ impl<'t> LightTask<'t> {
             LightAnswer::Summary => SUMMARY.min(text),
             LightAnswer::Label => LABEL,
         };
-        LightTask { instruction, answer: tokens.ln() }
+        LightTask { instruction, answer: stated_length(instruction).unwrap_or_else(|| tokens.ln()) }
     }
 }
 
 /// Whether the last line of a long text asks for something that stands in it, or for nothing.
-fn looked_up(message: &str, last: &str) -> bool {
-    if message.len() < LOOKED_UP_MIN || last.len() > INSTRUCTION_MAX {
+fn looked_up(bytes: usize, last: &str) -> bool {
+    if bytes < LOOKED_UP_MIN || last.len() > INSTRUCTION_MAX {
         return false;
     }
     let lower = last.trim().to_lowercase();
     let asks = LOOKED_UP.iter().any(|begins| lower.starts_with(begins));
-    asks && !COUNTED.iter().any(|word| lower.contains(word)) || is_small_talk(last)
+    let thinks = THOUGHT_OUT.iter().chain(&MORE).any(|word| lower.contains(word));
+    !thinks && (asks || is_small_talk(last) && !lower.contains('?'))
 }
 
 /// The instruction that a text begins with.
@@ -182,7 +217,23 @@ fn instruction_at_start(text: &str) -> Option<(&str, LightAnswer)> {
         verb = rest.trim_start_matches(|letter: char| !letter.is_alphanumeric());
     }
     let (_, answer) = INSTRUCTIONS.iter().find(|(begins, _)| verb.starts_with(begins))?;
-    (!MORE.iter().any(|word| lower.contains(word))).then_some((instruction, *answer))
+    let is_light =
+        !MORE.iter().any(|word| lower.contains(word)) && !is_of_programs(&lower) && !is_proved(verb);
+    is_light.then_some((instruction, *answer))
+}
+
+/// As in "Convert this to Go".
+fn is_of_programs(instruction: &str) -> bool {
+    let mut words = instruction.split(|letter: char| !letter.is_alphanumeric());
+    words.any(|word| PROGRAMS.contains(&word))
+}
+
+/// Groups are classified by a proof, reviews by a word: then the words are named, or the text follows. And who shall be brief
+/// (fasse dich kurz) sums nothing up.
+fn is_proved(verb: &str) -> bool {
+    let names_labels =
+        [":", " as ", " into ", " sentiment", "：", " or "].iter().any(|words| verb.contains(words));
+    verb.starts_with("classify") && !names_labels || verb.starts_with("fasse dich")
 }
 
 #[cfg(test)]
@@ -211,23 +262,40 @@ mod tests {
             (format!("请翻译：{PROBLEM}"), "请翻译："),
         ];
         for (message, instruction) in &cases {
-            assert_eq!(LightTask::of(message).map(|task| task.instruction), Some(*instruction), "{message}");
+            assert_eq!(
+                LightTask::of(&[message.as_str()]).map(|task| task.instruction),
+                Some(*instruction),
+                "{message}"
+            );
         }
-        let length = |message: &str| LightTask::of(message).unwrap().answer.exp();
+        let length = |message: &str| LightTask::of(&[message]).unwrap().answer.exp();
         assert!(length(&cases[0].0) > 20.0 && length(&cases[3].0) < 20.0);
+        let stated = length(&format!("Summarize in 1500 words:\n{PROBLEM}"));
+        assert!((stated - 2025.0).abs() < 1.0, "{stated}");
+        let apart = LightTask::of(&[PROBLEM, "Summarize this."]);
+        assert_eq!(apart.map(|task| task.instruction), Some("Summarize this."));
     }
 
     #[test]
     fn what_stands_in_a_long_text_is_looked_up() {
         let (long, short) = (PROBLEM.repeat(20), PROBLEM.repeat(2));
         let found = |text: &str, question: &str| {
-            LightTask::of(&format!("{text}\n\n{question}")).is_some_and(|task| task.instruction == question)
+            LightTask::of(&[&format!("{text}\n\n{question}")])
+                .is_some_and(|task| task.instruction == question)
         };
         assert!(
             found(&long, "Who led the shift in section 3?") && found(&long, "thanks, that's all for now")
         );
         assert!(!found(&short, "Who led the shift in section 3?"));
-        assert!(!found(&long, "How many different ways are there?") && !found(&long, "Find the root cause."));
+        for hard in [
+            "How many different ways are there?",
+            "Find the root cause.",
+            "Hi, why does this crash?",
+            "hey, please debug this",
+            "Where is the bug?",
+        ] {
+            assert!(!found(&long, hard), "{hard}");
+        }
     }
 
     #[test]
@@ -238,9 +306,13 @@ mod tests {
             format!("Summarize and prove the following:\n{PROBLEM}"),
             "Translate: hello".to_owned(),
             format!("{PROBLEM}\nGive only the final number."),
+            format!("Convert this to Go:\n{PROBLEM}"),
+            format!("Convert the following recursive function to an iterative one:\n{PROBLEM}"),
+            format!("Classify all groups of order 12.\n{PROBLEM}"),
+            format!("Fasse dich kurz: {PROBLEM}"),
         ];
         for message in &none {
-            assert_eq!(LightTask::of(message), None, "{message}");
+            assert_eq!(LightTask::of(&[message.as_str()]), None, "{message}");
         }
         assert_eq!(LightTask::of_system("You translate, summarize and write programs.", 100), None);
         assert!(LightTask::of_system("Translate everything the user writes to French.", 100).is_some());

@@ -5,6 +5,7 @@
 
 pub mod ability;
 mod arithmetic;
+mod asking;
 mod calculation;
 mod classify;
 mod cue;
@@ -14,6 +15,7 @@ mod domain;
 mod features;
 mod fit;
 mod follow_up;
+mod formula;
 mod free_answer;
 mod free_answer_fitted;
 mod grams;

@@ -5,6 +5,7 @@
 
 use stint_types::chat::{ContentPart, Message, Request, Role};
 
+use super::asking::last_asked;
 use super::lengths::TextLengths;
 use super::scale::{as_number, log};
 
@@ -41,7 +42,7 @@ pub(super) struct AgentStep {
 
 impl AgentStep {
     pub(super) fn of(request: &Request) -> AgentStep {
-        let since = request.messages.iter().rposition(|message| message.role == Role::User);
+        let since = last_asked(&request.messages);
         let run = request.messages.get(since.map_or(0, |at| at + 1)..).unwrap_or_default();
         let task = since.and_then(|at| request.messages.get(at)).filter(|_| !request.tools.is_empty());
         let results = run.iter().rev().filter(|message| message.role == Role::Tool);
@@ -79,6 +80,7 @@ fn text_length(message: &Message) -> usize {
 
 fn is_in_trouble(result: &Message) -> bool {
     result.content.iter().any(|part| match part {
+        ContentPart::Text(text) if is_listing(text) => false,
         ContentPart::Text(text) if text.len() <= 2 * LOOKED_AT => has_trouble(text.as_bytes()),
         ContentPart::Text(text) => {
             let (head, tail) = (&text.as_bytes()[..LOOKED_AT], &text.as_bytes()[text.len() - LOOKED_AT..]);
@@ -86,6 +88,17 @@ fn is_in_trouble(result: &Message) -> bool {
         }
         ContentPart::Other(_) | ContentPart::AdditionStart { .. } | ContentPart::CacheBreakpoint(_) => false,
     })
+}
+
+/// Whether a file is shown with the numbers of its lines, as agents' tools for reading do. What stands in it is no result.
+fn is_listing(text: &str) -> bool {
+    let numbered = |line: &str| {
+        let line = line.trim_start();
+        let rest = line.trim_start_matches(|digit: char| digit.is_ascii_digit());
+        rest.len() < line.len() && rest.starts_with(['→', '\t', '|'])
+    };
+    let mut lines = text.lines().filter(|line| !line.trim().is_empty());
+    lines.next().is_some_and(numbered) && lines.next().is_none_or(numbered)
 }
 
 /// Without a copy of the text in small letters. Few letters begin one of the words, so that most are passed at one look.
@@ -97,7 +110,8 @@ fn has_trouble(text: &[u8]) -> bool {
         let may_begin = matches!(letter | 0x20, b'e' | b'f' | b't' | b'n' | b'd' | b'i');
         let word = TROUBLE.iter().find(|word| may_begin && begins(&text[at..], word));
         word.is_some_and(|word| {
-            !is_part_of_a_name(text, at, at + word.len()) && !is_denied(text, at, at + word.len())
+            let to = at + word.len();
+            !is_part_of_a_name(text, at, to) && !is_denied(text, at, to) && !is_of_source(text, at, to)
         })
     })
 }
@@ -109,6 +123,22 @@ fn is_part_of_a_name(text: &[u8], from: usize, to: usize) -> bool {
     let after = after.strip_prefix(b"s").unwrap_or(after);
     let is_extended = matches!(after, [b'.', next, ..] if next.is_ascii_alphanumeric());
     matches!(before, Some(b'_' | b'/' | b'-')) || is_extended || matches!(after, [b'_' | b'-', ..])
+}
+
+/// As in `std::error::Error`, `console.error(`, `except ValueError:` and `new Error(`.
+fn is_of_source(text: &[u8], from: usize, to: usize) -> bool {
+    let begins = text[..from].iter().rposition(|byte| !byte.is_ascii_alphanumeric()).map_or(0, |at| at + 1);
+    let before = &text[..begins];
+    let is_behind = |words: &[&str]| words.iter().any(|word| before.ends_with(word.as_bytes()));
+    let after = text.get(to..).unwrap_or_default();
+    let is_called = ["(", ">", "::"].iter().any(|sign| after.starts_with(sign.as_bytes()));
+    // `java.io.IOException: no such file` is told, not written.
+    let is_told = after.starts_with(b":");
+    is_called
+        || !is_told && is_behind(&["::", ".", "<", "&"])
+        || is_behind(&[
+            "new ", "except ", "raise ", "throw ", "catch (", "import ", "class ", "extends ", "impl ",
+        ])
 }
 
 /// As in `0 errors`, `no failures`, `failed: 0` and `"error": null`.
@@ -182,13 +212,30 @@ mod tests {
             "failed: 0, passed: 8",
             "src/error.py  src/not_found.html",
             "test_failed_login ... ok",
+            "use std::error::Error;\nfn main() -> Result<(), Box<dyn Error>> {}",
+            "try: run()\nexcept ValueError: pass",
+            "promise.catch(console.error);\nthrow new Error('x')",
+            "     1→// What is done after an error.\n     2→fn main() {}",
+            "1\terror: bad\n2\tfailed",
         ] {
             assert!((thought(&[result]) - fine).abs() < 1e-9, "{result}");
         }
-        for result in ["3 errors", "failed: 3", "KeyError: 'x'", r#"{"error": "no such table"}"#, "error=01"]
+        let told = "Caused by: java.io.IOException: gone";
+        for result in
+            ["3 errors", "failed: 3", "KeyError: 'x'", r#"{"error": "no such table"}"#, "error=01", told]
         {
             assert!(thought(&[result]) > fine, "{result}");
         }
+    }
+
+    #[test]
+    fn what_a_client_adds_beside_a_result_begins_none() {
+        let mut request = run(&["test failed"]);
+        let step = AgentStep::of(&request);
+        request
+            .messages
+            .push(Message::text(Role::User, "<system-reminder>\nMind the list.\n</system-reminder>"));
+        assert_eq!(AgentStep::of(&request), step);
     }
 
     #[test]

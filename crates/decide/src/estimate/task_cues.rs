@@ -2,12 +2,17 @@
 
 use super::calculation::CalculationCounts;
 use super::cue::Cue;
+use super::formula::has_formula;
 use super::lexeme_counts::LexemeCounts;
 
 /// A language's name says as much as four signs of a program.
 const LANGUAGE: usize = 4;
 /// So much does what is made of programs.
 const PROGRAMMING: usize = 2;
+/// So many signs are a program.
+const PROGRAM: usize = 4;
+/// Prose has a semicolon for so many words, or fewer.
+const PROSE: usize = 12;
 
 /// What words and signs hint at.
 #[derive(Debug)]
@@ -15,9 +20,15 @@ pub(super) struct TaskCues {
     numbers: usize,
     words: usize,
     operations: usize,
-    /// A word of a program counts as two of its signs.
-    code: usize,
+    /// Words of programs, and such as prose has too.
+    code_words: usize,
+    shared_words: usize,
+    /// Braces, and the signs that programs have beside them.
+    braces: usize,
+    code_signs: usize,
     languages: usize,
+    /// Names of tools that are words of English too.
+    tools: usize,
     programs: usize,
     makes: bool,
     asks: bool,
@@ -62,8 +73,12 @@ impl TaskCues {
             numbers: counts.numbers,
             words: counts.words(),
             operations: calculation.operations,
-            code: 2 * counts.cue(Cue::Code) + counts.signs(b"{};`"),
+            code_words: counts.cue(Cue::Code),
+            shared_words: counts.cue(Cue::SharedCode),
+            braces: counts.signs(b"{}"),
+            code_signs: counts.signs(b";`"),
             languages: counts.cue(Cue::Language),
+            tools: counts.cue(Cue::Tool),
             programs: counts.cue(Cue::Programming),
             makes: has(Cue::Make),
             asks: has(Cue::Amount) || has(Cue::Compare),
@@ -79,14 +94,37 @@ impl TaskCues {
         self.numbers >= 1 && (operates || (self.asks && self.numbers >= 2))
     }
 
-    /// True if it is set like a formula: a formula's braces are no program's.
-    pub(super) fn has_formulas(&self) -> bool {
-        self.markup.backslashes + self.markup.dollars >= 2 && self.languages == 0 && self.markup.backticks < 3
+    /// True if this text is set like a formula: a formula's braces are no program's.
+    pub(super) fn has_formulas(&self, text: &str) -> bool {
+        let MarkupCounts { backslashes, dollars, backticks, .. } = self.markup;
+        backslashes + dollars >= 2 && self.languages == 0 && backticks < 3 && has_formula(text)
     }
 
     /// True if a program stands in it, or is asked for.
     pub(super) fn programs(&self) -> bool {
         let named = PROGRAMMING * self.programs.min(1);
-        self.code + LANGUAGE * self.languages + named >= 4 || (self.makes && self.programs >= 1)
+        let languages = LANGUAGE * self.languages + PROGRAMMING * self.tools;
+        self.code() + languages + named >= PROGRAM || (self.makes && self.programs >= 1)
+    }
+
+    /// True if nothing says that it is about a program but a word for one.
+    pub(super) fn is_only_named(&self) -> bool {
+        self.code() == 0 && self.languages + self.tools == 0 && self.programs <= 1
+    }
+
+    /// True if words say that something is to be found in a text, and nothing but signs says that a program stands there: data has
+    /// the same signs.
+    pub(super) fn extracts_from_data(&self) -> bool {
+        self.extracts && self.code_words + self.languages + self.programs == 0
+    }
+
+    /// How much of a program stands in it, in signs; a word counts as two. Braces alone are data's, prose has a semicolon now and then,
+    /// and words of English count beside what English has not.
+    fn code(&self) -> usize {
+        let signs = if self.code_signs + self.code_words >= self.words / PROSE { self.code_signs } else { 0 };
+        let is_program = signs + self.code_words + self.programs > 0;
+        let braces = if is_program { self.braces } else { 0 };
+        let shared = if is_program { self.shared_words } else { 0 };
+        2 * (self.code_words + shared) + signs + braces
     }
 }

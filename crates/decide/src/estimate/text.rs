@@ -2,9 +2,10 @@
 
 use std::borrow::Cow;
 
-use stint_types::chat::{ContentPart, Message, Request, Role};
+use stint_types::chat::{Message, Request, Role};
 
-use super::follow_up::is_follow_up;
+use super::asking::{last_asked, said, texts};
+use super::follow_up::{is_follow_up, is_small_talk};
 use super::light_task::LightTask;
 use super::stated_length::stated_length;
 use super::swar;
@@ -53,15 +54,19 @@ impl<'t> QuestionText<'t> {
     /// The text of a request.
     pub(super) fn of(request: &'t Request) -> QuestionText<'t> {
         let messages = &request.messages;
-        let asked = messages.iter().rposition(|message| message.role == Role::User);
-        let asked = asked.unwrap_or(messages.len().saturating_sub(1));
-        let context = |before: usize| messages.iter().take(before).flat_map(parts).map(str::len).sum();
-        let own: Vec<&str> = messages.get(asked).into_iter().flat_map(parts).collect();
+        let asked = last_asked(messages).unwrap_or(messages.len().saturating_sub(1));
+        let context = |before: usize| messages.iter().take(before).flat_map(texts).map(str::len).sum();
+        let own: Vec<&str> = messages.get(asked).into_iter().flat_map(said).collect();
         if let [own] = own[..]
             && let Some(first) = asked_before(messages, asked, own)
         {
-            let both: Vec<&str> = parts(&messages[first]).chain(["\n", own]).collect();
-            return QuestionText::from_parts(&both, context(first));
+            let before: Vec<&str> = said(&messages[first]).collect();
+            let task = light_task(messages, &before);
+            let question = task.map_or(before, |task| vec![task.instruction]);
+            let both: Vec<&str> = question.into_iter().chain(["\n", own]).collect();
+            let text = QuestionText::from_parts(&both, context(first));
+            let answer = task.map(|task| task.answer).or_else(|| stated_length(&text.excerpt));
+            return QuestionText { answer, ..text };
         }
         let text = QuestionText::from_parts(&own, context(asked));
         match light_task(messages, &own) {
@@ -143,9 +148,9 @@ fn asked_before(messages: &[Message], asked: usize, own: &str) -> Option<usize> 
     if asked == 0 || !is_follow_up(own) {
         return None;
     }
-    let asks = |message: &Message| match parts(message).collect::<Vec<_>>()[..] {
+    let asks = |message: &Message| match said(message).collect::<Vec<_>>()[..] {
         [] => false,
-        [text] => !text.trim().is_empty() && !is_follow_up(text),
+        [text] => !text.trim().is_empty() && !is_follow_up(text) && !is_small_talk(text),
         _ => true,
     };
     let before = &messages[..asked];
@@ -158,16 +163,15 @@ fn asked_before(messages: &[Message], asked: usize, own: &str) -> Option<usize> 
 
 /// The light task that a message or the instructions set.
 fn light_task<'t>(messages: &'t [Message], own: &[&'t str]) -> Option<LightTask<'t>> {
-    let [message] = own else { return None };
     let system = || {
         let mut instructions =
-            messages.iter().take_while(|message| message.role == Role::System).flat_map(parts);
-        match (instructions.next(), instructions.next()) {
-            (Some(prompt), None) => LightTask::of_system(prompt, message.len()),
+            messages.iter().take_while(|message| message.role == Role::System).flat_map(texts);
+        match (own, instructions.next(), instructions.next()) {
+            ([message], Some(prompt), None) => LightTask::of_system(prompt, message.len()),
             _ => None,
         }
     };
-    LightTask::of(message).or_else(system)
+    LightTask::of(own).or_else(system)
 }
 
 /// Shows each line of a text, the last one too where it is empty.
@@ -197,13 +201,6 @@ fn option(line: &str, before: usize) -> Option<&str> {
     let opens =
         letter.eq_ignore_ascii_case(expected) && (*sign == b')' || matches!(sign, b'.' | b':') && ends);
     opens.then(|| line[2..].trim_ascii())
-}
-
-fn parts(message: &Message) -> impl Iterator<Item = &str> {
-    message.content.iter().filter_map(|part| match part {
-        ContentPart::Text(text) => Some(text.as_str()),
-        ContentPart::Other(_) | ContentPart::AdditionStart { .. } | ContentPart::CacheBreakpoint(_) => None,
-    })
 }
 
 fn head(text: &str, bytes: usize) -> &str {
@@ -247,6 +244,19 @@ mod tests {
         let request =
             chat(&[(Role::User, task), (Role::Assistant, "…"), (Role::User, "Thanks, that's all.")]);
         assert_eq!(QuestionText::of(&request).excerpt, "Thanks, that's all.");
+        let request = chat(&[
+            (Role::User, task),
+            (Role::Assistant, "Shall I?"),
+            (Role::User, "thanks"),
+            (Role::Assistant, "So shall I?"),
+            (Role::User, "yes, do it"),
+        ]);
+        assert_eq!(QuestionText::of(&request).excerpt, format!("{task}\nyes, do it"));
+        let long = format!("Translate to German:\n{}", task.repeat(500));
+        let request = chat(&[(Role::User, &long), (Role::Assistant, "…"), (Role::User, "continue")]);
+        let text = QuestionText::of(&request);
+        assert_eq!(text.excerpt, "Translate to German:\ncontinue");
+        assert!(text.answer.is_some_and(|answer| answer > 8.0));
         let request = chat(&[(Role::User, "continue")]);
         assert_eq!(QuestionText::of(&request).excerpt, "continue");
     }

@@ -105,7 +105,7 @@ impl ScoreKind {
 /// Adds the scores of an outcome, by what was believed before it.
 pub(super) fn add(sums: &mut [f64], sample: &OutcomeSample, believed: &ModelDemand) {
     use stint_types::catalog::ThinkingStopReason::{Closed, Cut, Stopped};
-    let length = sample.thinking.as_f64();
+    let length = sample.usual_thinking();
     if length > 0.0 && matches!(sample.ended, Closed | Stopped | Cut) {
         let score = (length.ln() - believed.thinking.mu) / believed.thinking.sigma.max(1e-3);
         let kind = if believed.measured.thinking { ScoreKind::Thought } else { ScoreKind::First };

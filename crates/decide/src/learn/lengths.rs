@@ -212,7 +212,7 @@ pub(super) fn add(
 
 /// The mean and variance of ln L that an outcome says: none where there was no thought.
 fn observed_log_length(sample: &OutcomeSample, believed: &LogNormal) -> Option<(f64, f64)> {
-    let length = sample.thinking.as_f64();
+    let length = sample.usual_thinking();
     match sample.ended {
         ThinkingStopReason::None => None,
         _ if length <= 0.0 => None,

@@ -1,7 +1,7 @@
 //! How one outcome, or a judgement of one, changes what was learned about its model.
 
 use stint_types::catalog::{ModelDemand, ThinkingStopReason};
-use stint_types::units::{Chance, Tokens};
+use stint_types::units::Chance;
 
 use super::evidence::{self, LogitObservation};
 use super::features::{FeatureRow, RequestFeatures, class_index, logistic, offset};
@@ -194,6 +194,10 @@ pub(super) fn amend(
 /// How much of its thought an answer had, as the success of an answer counts it.
 fn thought_share(sample: &OutcomeSample, demand: &ModelDemand) -> f64 {
     match sample.ended {
+        // A word for less asks for a part of the thought, which ends by itself.
+        ThinkingStopReason::Closed | ThinkingStopReason::Stopped if sample.effort < 1.0 => {
+            demand.rise(sample.effort.max(0.0))
+        }
         ThinkingStopReason::Closed | ThinkingStopReason::Stopped => 1.0,
         ThinkingStopReason::Cut => demand.rise(finished_share(sample, demand)),
         ThinkingStopReason::None => 0.0,
@@ -202,8 +206,8 @@ fn thought_share(sample: &OutcomeSample, demand: &ModelDemand) -> f64 {
 
 /// How much of a cut thought there was, as far as one can tell.
 fn finished_share(sample: &OutcomeSample, demand: &ModelDemand) -> f64 {
-    let length = sample.thinking.max(Tokens(1)).as_f64();
-    (length / demand.thinking.mean_beyond(length).max(1.0)).clamp(0.0, 1.0)
+    let length = sample.usual_thinking().max(1.0);
+    (sample.effort * length / demand.thinking.mean_beyond(length).max(1.0)).clamp(0.0, 1.0)
 }
 
 /// How precisely an outcome with that share of its thought tells a chance.

@@ -20,6 +20,8 @@ pub struct OutcomeSample {
     pub budget: Tokens,
     /// How long it thought.
     pub thinking: Tokens,
+    /// How long it usually thinks at the word of effort that was sent, in what it thinks at its usual one: 1 where none was sent.
+    pub effort: f64,
     /// How its thought ended: a cut one only says that it would have been longer.
     pub ended: ThinkingStopReason,
     /// How long its answer was; zero where it did not begin.
@@ -32,4 +34,11 @@ pub struct OutcomeSample {
     pub weight: f64,
     /// What it counts in the alarm that the model has changed; less where the same source has judged much already.
     pub alarm: f64,
+}
+
+impl OutcomeSample {
+    /// How long the thought would have been at the model's usual effort, in tokens; 0 where nothing tells.
+    pub(super) fn usual_thinking(&self) -> f64 {
+        if self.effort > 0.0 { self.thinking.as_f64() / self.effort } else { 0.0 }
+    }
 }

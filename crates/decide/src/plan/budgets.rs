@@ -9,7 +9,7 @@ use super::reason::BudgetReason;
 use super::refusal::PlanRefusal;
 use super::request::PlanRequest;
 use super::spend_caps::SpendCaps;
-use super::terms::ModelTerms;
+use super::terms::{ModelTerms, usual_at};
 
 /// No more budgets than this are priced on one model before the best is refined.
 const GRID_MAX: usize = 12;
@@ -88,7 +88,7 @@ impl<'a> ThinkingBudgets<'a> {
         let (median, half) = (thinking.median(), (thinking.sigma / 2.0).exp());
         self.add(Tokens::ZERO, terms);
         if terms.class == EnforcementClass::Effort {
-            levels.iter().for_each(|level| self.add(level.usual, terms));
+            levels.iter().for_each(|level| self.add(usual_at(level, terms.model, terms.demand), terms));
         }
         let below = half * half.sqrt();
         let usual = [1.0, half, half.powi(2), half.powi(3), half.powi(4), half.powi(5)];

@@ -9,6 +9,7 @@ use super::candidate_pool::CandidatePool;
 use super::reason::{BudgetReason, BudgetReasons, SelectedBy};
 use super::request::PlanRequest;
 use super::selection::PlanSelection;
+use super::terms::usual_at;
 
 /// One line on the chosen offer and the next best.
 pub(super) fn explain(
@@ -89,7 +90,8 @@ fn budget(why: &mut String, request: &PlanRequest, offer: &Offer) -> fmt::Result
 fn least_effort<'a>(request: &PlanRequest<'a>, offer: &Offer) -> Option<&'a str> {
     let model = request.models.iter().find(|model| model.name == offer.model)?;
     let least = model.efforts.first().filter(|level| offer.effort.as_ref() == Some(&level.word))?;
-    let is_all = least.usual > Tokens::ZERO && least.usual >= offer.thinking;
+    let demand = request.demand.models.get(&offer.model)?;
+    let is_all = least.usual > Tokens::ZERO && usual_at(least, model, demand) >= offer.thinking;
     let thinks = request.needs.service != Service::Completions;
     (offer.class == EnforcementClass::Effort && is_all && thinks).then_some(&least.word)
 }

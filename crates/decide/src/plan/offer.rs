@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use stint_types::catalog::{Contender, EnforcementClass, Offer, effort_rank};
+use stint_types::catalog::{Contender, EffortLevel, EnforcementClass, Offer, effort_rank};
 use stint_types::units::{Money, Tokens};
 
 use super::candidate_pool::{CandidatePool, worth};
@@ -10,6 +10,7 @@ use super::eligible_model::{EligibleModel, PricedCandidate};
 use super::explore::BanditArm;
 use super::reason::BudgetReason;
 use super::request::PlanRequest;
+use super::terms::usual_at;
 
 /// A candidate as an offer.
 pub(super) fn offer(
@@ -72,7 +73,7 @@ pub(super) fn contender(
 }
 
 /// The word to send. The caller's own, where nothing else says how long its thought is to be; to a model that hides its thoughts,
-/// if nothing lowered it, its own word for that, the next lower one or its least; else the highest whose usual thought fits the budget,
+/// if nothing lowered it, its own word for that, the next lower one or its least; else the highest whose usual thought about this request fits the budget,
 /// or the least. None is ever higher than the caller's.
 fn effort(
     request: &PlanRequest,
@@ -101,7 +102,8 @@ fn effort(
     }
     let has = |word: &str| model.efforts.iter().any(|level| level.word == word);
     let is_word = by_effort.is_some_and(|word| effort_rank(word).is_some() || has(word));
-    let fitting = model.efforts.iter().rposition(|level| level.usual <= thinking && thinking > Tokens::ZERO);
+    let fits = |level: &EffortLevel| usual_at(level, model, eligible.terms.demand) <= thinking;
+    let fitting = model.efforts.iter().rposition(|level| thinking > Tokens::ZERO && fits(level));
     let most = request.budget.reasoning_effort.as_ref().and_then(|depth| model.effort_place(depth));
     let level = match (most, fitting.unwrap_or_default()) {
         (Some(most), _) if is_word => most,

@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use stint_types::catalog::{
-    EnforcementClass, GoesOn, Model, ModelConditions, ModelDemand, Rates, Service, Tariff, TruncatedMoments,
-    WorstCase,
+    EffortLevel, EnforcementClass, GoesOn, Model, ModelConditions, ModelDemand, Rates, Service, Tariff,
+    TruncatedMoments, WorstCase,
 };
 use stint_types::chat::{CacheTtl, ReasoningEffort};
 use stint_types::units::{Money, Price, Tokens};
@@ -79,6 +79,13 @@ pub(super) struct Expectation {
     pub seconds: f64,
     /// The same by a guess, for a model that was never measured: for people, since it decides nothing.
     pub seconds_guess: Option<f64>,
+}
+
+/// How much a model usually thinks at a word of its scale: about everyday requests, or about this one where that is more. A word asks for
+/// a share of what a request takes, and not for a number of tokens.
+pub(super) fn usual_at(level: &EffortLevel, model: &Model, demand: &ModelDemand) -> Tokens {
+    let share = model.effort_length(&level.word).unwrap_or_default();
+    level.usual.max(Tokens::round(share * demand.thinking.median()))
 }
 
 /// What a call reads and writes.
@@ -217,7 +224,7 @@ impl<'a> ModelTerms<'a> {
     /// How much it usually thinks at its least word, where only words hold its thought.
     pub(super) fn least_word(&self) -> Tokens {
         let least = self.model.efforts.first().filter(|_| self.hides_thoughts() && self.takes_efforts());
-        least.map_or(Tokens::ZERO, |level| level.usual)
+        least.map_or(Tokens::ZERO, |level| usual_at(level, self.model, self.demand))
     }
 
     /// True if it can be kept from thinking.

@@ -44,8 +44,8 @@ pub(crate) use norm::RmsNorm;
 pub(crate) use pick::{PickRows, PickTied};
 pub(crate) use rope::{Rope, RopeBuffers as RopeTied};
 pub(crate) use route::RouteExperts;
-pub use sample::{HAND_OFF_MAX, SamplingParams};
 pub(crate) use sample::{EOS_MAX, SLOT_WORDS, SampledToken, Sampler, slot_words};
+pub use sample::{HAND_OFF_MAX, SamplingParams};
 pub(crate) use stream::BandwidthKernel;
 pub(crate) use team::{TeamPlaces, teams_max};
 

@@ -246,7 +246,8 @@ fn an_argument_that_may_be_a_text_is_one_unless_it_is_null() {
         assert_eq!(read(schema.clone(), "null"), r#"{"p":null}"#, "{schema}");
         assert_eq!(read(schema.clone(), "None"), r#"{"p":null}"#, "{schema}");
     }
-    for schema in [json!({"enum": ["7"]}), json!({"type": "string"}), json!({"type": ["string", "integer"]})] {
+    for schema in [json!({"enum": ["7"]}), json!({"type": "string"}), json!({"type": ["string", "integer"]})]
+    {
         assert_eq!(read(schema.clone(), "7"), r#"{"p":"7"}"#, "{schema}");
         assert_eq!(read(schema.clone(), "null"), r#"{"p":"null"}"#, "{schema}");
     }

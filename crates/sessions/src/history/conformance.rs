@@ -119,6 +119,7 @@ fn outcome(at: Timestamp) -> DecisionOutcome {
         enforced: EnforcementClass::Inline,
         thinking: Tokens(64),
         solution: Tokens(32),
+        effort: Some(1.0),
         choices: vec![ChoiceOutcome::new(&spent, false)],
         cost: Money(77),
         unbooked: false,

@@ -59,6 +59,7 @@ fn lesson(model: &str, success: f64) -> OutcomeSample {
         predicted: demand.models[model].clone(),
         request: demand.request.clone(),
         budget: Tokens(1000),
+        effort: 1.0,
         thinking: Tokens(150),
         ended: ThinkingStopReason::Closed,
         solution: Tokens(100),

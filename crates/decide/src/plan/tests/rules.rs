@@ -205,6 +205,11 @@ fn an_effort_model_is_sent_its_own_words() {
     assert_eq!(word(|w| w.budget.thinking = Some(Tokens(0))), "minimal");
     assert_eq!(word(|w| w.budget.thinking = Some(Tokens(500))), "low");
     assert_eq!(word(|w| w.budget.thinking = Some(Tokens(1000))), "high");
+    let hard = |w: &mut PlanFixture| {
+        w.demands[0] = demand(8.0, 0.4, 0.9);
+        w.budget.thinking = Some(Tokens(1000));
+    };
+    assert_eq!(word(hard), "low", "of what is hard that is a part");
     assert_eq!(word(|w| w.budget.reasoning_effort = effort_of(0.3, Some("high"))), "high");
 }
 
@@ -251,7 +256,7 @@ fn a_number_asks_for_no_word_that_means_more() {
     let word = |effort: f64| {
         let first = world().with(|w| {
             w.models[0].classes = vec![EnforcementClass::Effort];
-            w.demands[0] = demand(9.0, 0.4, 0.9);
+            w.demands[0] = demand(7.0, 0.4, 0.9);
             w.budget.reasoning_effort = effort_of(effort, None);
         });
         first.first().effort.unwrap()

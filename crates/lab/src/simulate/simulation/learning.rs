@@ -21,6 +21,7 @@ impl Simulation<'_> {
             predicted: population.predicted(&flight.request, flight.model),
             request: RequestTraits::default(),
             budget: flight.offer.thinking,
+            effort: 1.0,
             thinking: work.thinking,
             ended: work.ended,
             solution: work.solution,

@@ -26,6 +26,10 @@ pub struct DecisionOutcome {
     pub thinking: Tokens,
     /// The solution budget of each choice.
     pub solution: Tokens,
+    /// How long thoughts usually are at the word of effort that was sent, in those at the model's usual one ("high"); absent where no
+    /// word of its scale was sent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub effort: Option<f64>,
     /// Each choice, in order.
     pub choices: Vec<ChoiceOutcome>,
     /// What it cost, everything included.

@@ -149,10 +149,21 @@ impl Model {
     /// How long its thoughts usually are where nothing holds them, where that is known. Of an effort scale it is the usual
     /// length at "high", which callers mean by all that a model usually thinks, or at the nearest word below it.
     pub fn thought_usual(&self) -> Option<Tokens> {
+        self.thinking_usual.or(self.usual_effort().map(|level| level.usual))
+    }
+
+    /// How long its thoughts are at a word of its effort scale, in those at "high" or the nearest word below it: 0 where it does not think
+    /// at that word. Nothing for a word that is none of the scale's.
+    pub fn effort_length(&self, word: &str) -> Option<f64> {
+        let level = self.efforts.iter().find(|level| level.word == word)?;
+        Some(level.usual.as_f64() / self.usual_effort()?.usual.as_f64())
+    }
+
+    /// What callers mean by all that a model usually thinks.
+    fn usual_effort(&self) -> Option<&EffortLevel> {
         let high = effort_rank("high");
         let thinking = || self.efforts.iter().filter(|level| level.usual > Tokens::ZERO);
-        let whole = thinking().rfind(|level| effort_rank(&level.word) <= high).or_else(|| thinking().next());
-        self.thinking_usual.or(whole.map(|level| level.usual))
+        thinking().rfind(|level| effort_rank(&level.word) <= high).or_else(|| thinking().next())
     }
 
     /// The place on its effort scale of the most that a stated effort may be sent as: the stated word itself, else the next lower
