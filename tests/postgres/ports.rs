@@ -14,7 +14,8 @@ pub(crate) fn free_port() -> u16 {
     let begin = std::process::id().wrapping_mul(101);
     for _ in 0..COUNT {
         let given = u32::from(GIVEN.fetch_add(1, Ordering::Relaxed));
-        let port = FIRST + (begin.wrapping_add(given) % u32::from(COUNT)) as u16;
+        let place = u16::try_from(begin.wrapping_add(given) % u32::from(COUNT)).unwrap_or_default();
+        let port = FIRST + place;
         if TcpListener::bind(("127.0.0.1", port)).is_ok() {
             return port;
         }
