@@ -49,6 +49,7 @@ fn route(section: &Section<'_>, name: &str, models: &ModelMap) -> Route {
         recipe: recipe::read(section),
         success_floor: section.within("success_floor", 0.0..=1.0).map_or(usual.success_floor, Chance::new),
         worth: section.get_or("worth", usual.worth),
+        worth_by_task: !section.has("worth"),
         cost_per_second: section.get_or("second", usual.cost_per_second),
         success_target: section.within("success_target", 0.01..=0.99).map(Chance::new),
         enforce: rollout::enforce(section),

@@ -40,6 +40,7 @@ fn a_route_may_vote_and_ask_for_second_opinions() {
 fn a_route_without_them_has_none() {
     let route = route("worth = \"0.01\"");
     assert_eq!((route.vote, route.verifier, route.judge, route.probe), (None, None, None, None));
+    assert!(!route.worth_by_task, "its worth is written");
 }
 
 #[test]

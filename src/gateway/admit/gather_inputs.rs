@@ -18,8 +18,8 @@ use stint_types::units::Tokens;
 
 use super::approximations::approximate;
 use super::plan_inputs::{ModelAffinity, PlanInputs};
-use super::routing_rules;
 use super::routing_rules::RoutingRules;
+use super::{routing_rules, task_worth};
 
 /// A refusal names at most so many models that would accept the request.
 const TAKERS_MAX: usize = 3;
@@ -86,11 +86,12 @@ pub(super) fn gather_inputs_with(
     models.iter_mut().for_each(|model| rule_out_thinking(state, model, &request));
     let able: Vec<&Arc<Model>> = models.iter().filter(|model| is_able(model, &needs)).collect();
     let prompts = prompt_bounds(state, &able, &request, &needs, prompt_bound.as_ref());
-    let (market, paced) = market(state, tenant, &rules.route, &able);
+    let (mut market, paced) = market(state, tenant, &rules.route, &able);
     let mut prior = estimate::estimate(&asked, &prompts, &state.parts.calibration);
     reckon_prompts(state, &mut prior, &request);
     let mut demand = prior.clone();
     state.parts.learning.adjust(&mut demand);
+    market.worth_factor *= task_worth::factor(&rules.route, &able, &demand);
     let trials = rules.route.trials.filter(|_| !is_step && may_try(&asked));
     let takers = takers(state, tenant, &needs);
     PlanInputs {

@@ -15,6 +15,7 @@ mod reserve;
 mod reserve_step;
 mod routing_rules;
 mod step_context;
+mod task_worth;
 
 pub use quote::{QuoteDetails, RequestQuote};
 pub use quote_evidence::{LevelSource, ModelLevels, QuoteEvidence};

@@ -25,6 +25,8 @@ pub struct Route {
     pub success_floor: Chance,
     /// What a right answer is worth.
     pub worth: Money,
+    /// Whether nobody said so, so that one to a question that takes much work is worth more.
+    pub worth_by_task: bool,
     /// What a second of waiting costs.
     pub cost_per_second: Money,
     /// Whether what it decides holds.
@@ -77,7 +79,7 @@ impl TrialBounds {
 }
 
 impl Route {
-    /// A route to every model; a right answer is worth 5 cents, and waiting for it costs 1.80 dollars an hour.
+    /// A route to every model; a right answer is worth 30 cents or more, and waiting for it costs 1.80 dollars an hour.
     pub fn with_defaults(name: &str) -> Route {
         Route {
             name: name.into(),
@@ -86,6 +88,7 @@ impl Route {
             canary: None,
             success_floor: Chance::new(0.8),
             worth: Money(300_000_000),
+            worth_by_task: true,
             cost_per_second: Money(500_000),
             enforce: RolloutMode::On,
             traffic_splits: Vec::new(),
