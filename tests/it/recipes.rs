@@ -224,7 +224,8 @@ async fn a_new_model_whose_answers_are_judged_worse_is_not_tried_any_more() {
 
 #[tokio::test]
 async fn a_plan_tells_what_is_chosen_from_which_worth_to_which() {
-    let route = Route { worth: Money(50_000_000), ..route(Recipe::Vote, &["m", "n"]) };
+    let worth = Money(50_000_000);
+    let route = Route { worth, worth_by_task: false, ..route(Recipe::Vote, &["m", "n"]) };
     let world = two(&says("1"), &says("2"), route).await;
     let quoted = world.post("/v1/plan?sweep=worth", "sk-key", &question(1)).await.good();
     let sweep = &quoted["sweep"];
