@@ -16,7 +16,7 @@ const ASIDES: [&str; 6] = [
 pub(super) fn last_asked(messages: &[Message]) -> Option<usize> {
     let of_user = |message: &&Message| message.role == Role::User;
     let says = |message: &Message| {
-        message.content.is_empty() || said(message).next().is_some() || has_media(message)
+        message.content.is_empty() || said(message).next().is_some() || message.media().next().is_some()
     };
     let place = |is_it: &dyn Fn(&Message) -> bool| {
         messages.iter().rposition(|message| of_user(&message) && is_it(message))
@@ -37,16 +37,21 @@ pub(super) fn texts(message: &Message) -> impl Iterator<Item = &str> {
     })
 }
 
-fn has_media(message: &Message) -> bool {
-    message.content.iter().any(|part| matches!(part, ContentPart::Other(_)))
+/// Whether all of a text is such elements. What stands behind one, or between two, is the user's.
+fn is_aside(text: &str) -> bool {
+    let mut rest = text.trim();
+    let has_any = !rest.is_empty();
+    while let Some(behind) = behind_element(rest) {
+        rest = behind.trim_start();
+    }
+    has_any && rest.is_empty()
 }
 
-/// Whether all of a text is one such element.
-fn is_aside(text: &str) -> bool {
-    let text = text.trim();
-    let Some(element) = ASIDES.iter().find(|element| text.starts_with(**element)) else { return false };
-    let name = element.trim_matches(['<', '>']);
-    text.strip_suffix('>').and_then(|text| text.strip_suffix(name)).is_some_and(|text| text.ends_with("</"))
+/// What stands behind the element that a text begins with.
+fn behind_element(text: &str) -> Option<&str> {
+    let element = ASIDES.iter().find(|element| text.starts_with(**element))?;
+    let end = format!("</{}", &element[1..]);
+    text.split_once(&end).map(|(_, behind)| behind)
 }
 
 #[cfg(test)]
@@ -66,5 +71,8 @@ mod tests {
         assert_eq!(last_asked(&messages[1..]), Some(1), "there is nothing else");
         let goes_on = "<system-reminder> is an element. What is it for?";
         assert_eq!(said(&Message::text(Role::User, goes_on)).collect::<Vec<_>>(), [goes_on]);
+        let between = format!("{note}Why does it fail?\n{note}");
+        assert_eq!(said(&Message::text(Role::User, &*between)).collect::<Vec<_>>(), [between.as_str()]);
+        assert_eq!(said(&Message::text(Role::User, [note, note].concat())).count(), 0);
     }
 }
