@@ -73,8 +73,8 @@ pub(super) fn contender(
 }
 
 /// The word to send. The caller's own, where nothing else says how long its thought is to be; to a model that hides its thoughts,
-/// if nothing lowered it, its own word for that, the next lower one or its least; else the highest whose usual thought about this request fits the budget,
-/// or the least. None is ever higher than the caller's.
+/// if nothing lowered it, its own word for that, the next lower one or its least; else the highest whose usual thought fits the budget,
+/// or the least ([`usual_at`]). None is ever higher than the caller's.
 fn effort(
     request: &PlanRequest,
     eligible: &EligibleModel,
