@@ -3,12 +3,20 @@
 #
 #   image.sh build-packages     what building needs
 #   image.sh runtime-packages   what running needs
-#   image.sh build              the release binary, and what it is made of
+#   image.sh build              the binary, and what it is made of
 #   image.sh install FOLDER     the files of the image, below FOLDER
 #   image.sh try FOLDER         starts what is below FOLDER as the Dockerfile would, once
 #   image.sh all                each of them, into a folder that is removed again
+#
+# IMAGE_PROFILE=dev takes what tests built, where it matters whether the steps work and not how fast the binary is.
 set -eu
 cd "$(dirname "$0")/.."
+
+profile=${IMAGE_PROFILE:-release}
+case $profile in
+dev) built=target/debug beside=--workspace ;;
+*) built=target/$profile beside= ;;
+esac
 
 # The user that the image runs as.
 user=10001
@@ -34,12 +42,13 @@ runtime-packages)
     scripts/packages.sh libvulkan1 mesa-vulkan-drivers ca-certificates
     ;;
 build)
-    cargo build --release --locked
-    cargo run --locked --package sbom -- target/release/stint.cdx.json
+    # shellcheck disable=SC2086 # one option, or none
+    cargo build --profile "$profile" --locked $beside --bin stint
+    cargo run --locked --package sbom -- "$built/stint.cdx.json"
     ;;
 install)
-    install -D -m 755 target/release/stint "$2/usr/local/bin/stint"
-    install -D -m 644 target/release/stint.cdx.json "$2/usr/share/doc/stint/stint.cdx.json"
+    install -D -m 755 "$built/stint" "$2/usr/local/bin/stint"
+    install -D -m 644 "$built/stint.cdx.json" "$2/usr/share/doc/stint/stint.cdx.json"
     install -D -m 644 config/stint.toml "$2/etc/stint/stint.toml"
     install -d -m 700 "$2/var/lib/stint"
     ;;
