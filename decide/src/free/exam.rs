@@ -50,6 +50,8 @@ pub(super) struct Exam {
     pub(super) name: &'static str,
     /// Its questions, or some of them.
     pub(super) questions: Vec<Question>,
+    /// True if they were asked to think.
+    pub(super) after_thought: bool,
     /// Who was asked.
     pub(super) models: Vec<Reached>,
     /// How much it counts.
@@ -85,7 +87,8 @@ pub(super) fn exams(
 ) -> Result<Vec<Exam>, Box<dyn Error>> {
     let thirds = lengths::left_out(folder, LeftOutBy::Third, shipped.priors.lengths())?;
     let foreteller = Foreteller::of(&thirds, shipped);
-    let exam = |name, questions, models, weight| Exam { name, questions, models, weight };
+    let exam =
+        |name, questions, models, weight| Exam { name, questions, after_thought: false, models, weight };
     let published =
         |of: fn(&(f64, f64, f64)) -> f64| MATHEMATICS.iter().map(|row| reached(row.0, of(row))).collect();
     let gsm8k = data::gsm8k(folder)?;
@@ -110,7 +113,8 @@ pub(super) fn exams(
     ];
     let (plain, thinking) = competitions(catalogue)?;
     all.push(exam("AIME, without a thought", foreteller.set("aime"), plain, 0.5));
-    all.push(exam("AIME, with a thought", foreteller.set("aime"), thinking, 0.5));
+    let after_thought = |exam: Exam| Exam { after_thought: true, ..exam };
+    all.push(after_thought(exam("AIME, with a thought", foreteller.set("aime"), thinking, 0.5)));
     let programs: Vec<Program> = data::rows(&folder.join("difficulty.jsonl.gz"))?;
     for (name, level) in [
         ("LiveCodeBench, easy", "easy"),
@@ -127,7 +131,7 @@ pub(super) fn exams(
             let scores: Vec<f64> = rows.iter().filter_map(|row| *row.scores.get(name)?).collect();
             reached(share, scores.iter().sum::<f64>() / scores.len().max(1) as f64)
         });
-        all.push(exam(name, foreteller.texts(&texts), models.collect(), 0.3));
+        all.push(after_thought(exam(name, foreteller.texts(&texts), models.collect(), 0.3)));
     }
     Ok(all)
 }

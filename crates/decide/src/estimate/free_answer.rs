@@ -20,6 +20,8 @@ pub struct FreeAnswerScale {
     pub per_fold_shorter: f64,
     /// and of a longer one.
     pub per_fold_longer: f64,
+    /// By how much more it falls for each of those where there is no thought: what takes long is the less seen at once.
+    pub per_fold_unthought: f64,
 }
 
 impl FreeAnswerScale {
@@ -31,6 +33,11 @@ impl FreeAnswerScale {
         let shorter = self.middle - thought;
         let per_fold = if shorter > 0.0 { self.per_fold_shorter } else { self.per_fold_longer };
         (per_fold * shorter).clamp(-Self::EASIER_MAX, Self::EASIER_MAX)
+    }
+
+    /// What an answer without a thought is worse off beside that, as a logit of 0 or less, on a text whose thought is so long.
+    pub fn unthought(&self, thought: f64) -> f64 {
+        -(self.per_fold_unthought * (thought - self.middle)).clamp(0.0, Self::EASIER_MAX)
     }
 
     /// What a level adds beyond what it adds at questions of MMLU-Pro. Measured are calculations and programs. Talk is taken to lie
@@ -57,6 +64,12 @@ mod tests {
             easier[2] > 0.5 && easier[3] < 0.0 && easier[5] >= -FreeAnswerScale::EASIER_MAX,
             "{easier:?}"
         );
+    }
+
+    #[test]
+    fn the_longer_a_thought_is_the_more_is_lost_without_it() {
+        let lost = [5.0, 7.0, 8.0, 9.0].map(|thought| FREE_ANSWERS.unthought(thought));
+        assert!(lost[0] == 0.0 && lost[1] == 0.0 && lost[2] < -0.1 && lost[3] < lost[2], "{lost:?}");
     }
 
     #[test]

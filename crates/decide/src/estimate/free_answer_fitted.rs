@@ -3,5 +3,10 @@
 use super::free_answer::FreeAnswerScale;
 
 /// What ships.
-pub const FREE_ANSWERS: FreeAnswerScale =
-    FreeAnswerScale { per_level: 2.00, middle: 7.10, per_fold_shorter: 2.29, per_fold_longer: 1.70 };
+pub const FREE_ANSWERS: FreeAnswerScale = FreeAnswerScale {
+    per_level: 2.00,
+    middle: 7.20,
+    per_fold_shorter: 2.16,
+    per_fold_longer: 1.65,
+    per_fold_unthought: 1.20,
+};

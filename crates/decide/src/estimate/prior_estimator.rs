@@ -39,6 +39,8 @@ pub(super) struct PriorEstimator<'a> {
     lengths: Option<TextLengths>,
     /// By how much the logit of success is higher than on a usual question of MMLU-Pro, beside what its traits say.
     easier: f64,
+    /// What an answer without a thought is worse off beside that, as a logit of 0 or less.
+    unthought: f64,
     /// True if its answer is free and its thought's length known, so that levels lie further apart.
     is_free: bool,
     class: TaskClass,
@@ -53,9 +55,11 @@ impl<'a> PriorEstimator<'a> {
     ) -> PriorEstimator<'a> {
         let options = view.reading.options.len();
         let free = lengths.filter(|_| options < OPTIONS_MIN);
-        let (trusted, easier) = match free {
-            Some(lengths) => (trust_in_traits(view.class), FREE_ANSWERS.easier(lengths.thought)),
-            None => (1.0, prior::free_question_bonus(options)),
+        let (trusted, easier, unthought) = match free {
+            Some(TextLengths { thought, .. }) => {
+                (trust_in_traits(view.class), FREE_ANSWERS.easier(thought), FREE_ANSWERS.unthought(thought))
+            }
+            None => (1.0, prior::free_question_bonus(options), 0.0),
         };
         let scaled = |traits: QuestionTraits| QuestionTraits {
             values: traits.values.map(|value| value * trusted),
@@ -75,6 +79,7 @@ impl<'a> PriorEstimator<'a> {
             traits,
             lengths,
             easier,
+            unthought,
             is_free: free.is_some(),
             class: view.class,
         }
@@ -126,11 +131,11 @@ impl<'a> PriorEstimator<'a> {
             // Those of the prior were measured without thoughts, and where their traits are zero they tell their level.
             Some(own) => {
                 let gap = (thinking.logit - plain.logit).max(0.0);
-                (logit(own, own.level + gap) + gap, logit(own, own.level))
+                (logit(own, own.level + gap) + gap, logit(own, own.level) + self.unthought)
             }
             None => {
                 let of = |level: f64| logit(&curve.at(level), level);
-                (of(thinking.logit), of(plain.logit))
+                (of(thinking.logit), of(plain.logit) + self.unthought)
             }
         }
     }
