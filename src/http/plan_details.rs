@@ -54,7 +54,7 @@ fn model(now: &ModelDemand, prior: Option<&ModelDemand>, levels: Option<&ModelLe
     let mut page = json!({
         "prompt_tokens": { "expected": now.prompt_expected().0, "most": now.prompt.0 },
         "thinking_tokens": quantiles(now),
-        "solution_tokens": { "p50": share(0.5), "p90": share(0.9), "p99": share(0.99) },
+        "solution_tokens": { "expected": now.solution.0, "reserved_p90": share(0.9), "reserved_p99": share(0.99) },
         "measured": { "thinking": now.measured.thinking, "solution": now.measured.solution },
         "success": { "without_thought": now.blind, "after_thought": now.done, "spread": now.spread },
     });

@@ -70,14 +70,21 @@ fn levels(models: &Map<String, Value>) -> String {
 
 /// What is predicted of each model: lengths as quantiles, success before and after what was learned.
 fn predictions(models: &Map<String, Value>) -> String {
-    let head =
-        ["model", "prompt", "thought p50/p90/p99", "answer p50/p90/p99", "right without", "after a thought"];
+    let head = [
+        "model",
+        "prompt",
+        "thought p50/p90/p99",
+        "answer",
+        "reserved p90/p99",
+        "right without",
+        "after a thought",
+    ];
     let mut rows = vec![head.map(str::to_owned).to_vec()];
     for (name, model) in models {
         let is_measured = |what: &str| if model["measured"][what] == true { "" } else { "~" };
-        let quantiles = |what: &str, mark: &str| {
-            let all = ["p50", "p90", "p99"].map(|name| whole(&model[what][name]));
-            format!("{mark}{}", all.join("/"))
+        let lengths = |what: &str, names: &[&str]| {
+            let all: Vec<String> = names.iter().map(|name| whole(&model[what][name])).collect();
+            all.join("/")
         };
         let chance = |which: &str| {
             let (now, before) = (&model["success"][which], &model["before_learning"]["success"][which]);
@@ -92,8 +99,9 @@ fn predictions(models: &Map<String, Value>) -> String {
         rows.push(vec![
             name.clone(),
             text(&model["prompt_tokens"]["expected"]),
-            thought(quantiles("thinking_tokens", is_measured("thinking"))),
-            quantiles("solution_tokens", is_measured("solution")),
+            thought(is_measured("thinking").to_owned() + &lengths("thinking_tokens", &["p50", "p90", "p99"])),
+            is_measured("solution").to_owned() + &lengths("solution_tokens", &["expected"]),
+            lengths("solution_tokens", &["reserved_p90", "reserved_p99"]),
             chance("without_thought"),
             thought(chance("after_thought")),
         ]);
@@ -118,10 +126,11 @@ mod tests {
 
     #[test]
     fn a_guess_is_called_one_and_what_was_learned_stands_beside_what_was_predicted() {
-        let lengths = json!({ "p50": 20.0, "p90": 40.0, "p99": 80.0 });
+        let thoughts = json!({ "p50": 20.0, "p90": 40.0, "p99": 80.0 });
+        let answers = json!({ "expected": 25, "reserved_p90": 300, "reserved_p99": 900 });
         let model = json!({
             "prompt_tokens": { "expected": 12, "most": 30 },
-            "thinking_tokens": lengths, "solution_tokens": lengths,
+            "thinking_tokens": thoughts, "solution_tokens": answers,
             "measured": { "thinking": true, "solution": false },
             "success": { "without_thought": 0.5, "after_thought": 0.8, "spread": 0.1 },
             "before_learning": { "success": { "without_thought": 0.5, "after_thought": 0.6 } },
@@ -141,7 +150,9 @@ mod tests {
             "traits: 0.50 -0.25",
             "guessed from other qwen3 models",
             "61.0 % ±0.40",
-            "~20/40/80",
+            "20/40/80",
+            "~25",
+            "300/900",
             "60.0 % → 80.0 %",
         ] {
             assert!(shown.contains(told), "{told} is not in\n{shown}");

@@ -46,6 +46,11 @@ impl TextLengths {
         TextLengths { answer: answer.unwrap_or(self.answer), ..self }
     }
 
+    /// The same with a thought of at least so much, where that is plain from what is asked.
+    pub(super) fn with_thought_from(self, least: Option<f64>) -> TextLengths {
+        TextLengths { thought: least.map_or(self.thought, |least| self.thought.max(least)), ..self }
+    }
+
     /// How hard the text is: its usual thought, on a scale of doublings.
     pub fn difficulty(&self) -> Difficulty {
         Difficulty::new((self.thought - EASIEST.ln()) / (HARDEST.ln() - EASIEST.ln()))

@@ -8,6 +8,7 @@ mod arithmetic;
 mod asking;
 mod calculation;
 mod classify;
+mod contest_proof;
 mod cue;
 mod curve;
 mod cut_curve;
@@ -106,8 +107,11 @@ pub fn estimate(
     let features = features::of(&reading);
     let class = if request.tools.is_empty() { class } else { TaskClass::Agentic };
     let view = RequestView { reading: &reading, features: &features, class };
-    let lengths =
-        seen.lengths.map(|lengths| lengths.with_answer(text.answer).of_step(&AgentStep::of(request)));
+    let least = contest_proof::is_contest_proof(&reading, class).then_some(contest_proof::CONTEST_THOUGHT);
+    let of_request = |lengths: TextLengths| {
+        lengths.with_answer(text.answer).with_thought_from(least).of_step(&AgentStep::of(request))
+    };
+    let lengths = seen.lengths.map(of_request);
     let stranger = prior_estimator::PriorEstimator::of(calibration, &view, seen.traits, lengths);
     let (mut confidence, mut difficulty_sum) = (0.0, 0.0);
     let mut one = |name: &Arc<str>, prompt: Tokens| {

@@ -81,21 +81,28 @@ impl<'a> ThinkingBudgets<'a> {
         (below.copied().unwrap_or(t), above.copied().unwrap_or(t))
     }
 
-    /// Budgets to choose from, log-spaced by what is usual: none, far below the median, from 1½ standard deviations of
-    /// the length's logarithm below it to 2½ above it, the levels of an effort scale, and all that is possible.
+    /// Budgets to choose from: none, all that is possible, and between them the levels of the scale where only words are sent,
+    /// else some that are log-spaced by what is usual.
     fn add_grid(&mut self, terms: &ModelTerms) {
-        let (thinking, levels) = (&terms.demand.thinking, &terms.model.efforts);
-        let (median, half) = (thinking.median(), (thinking.sigma / 2.0).exp());
         self.add(Tokens::ZERO, terms);
-        if terms.class == EnforcementClass::Effort {
+        if terms.is_held_by_words() {
+            let levels = &terms.model.efforts;
             levels.iter().for_each(|level| self.add(usual_at(level, terms.model, terms.demand), terms));
+        } else {
+            self.add_log_spaced(terms);
         }
+        self.each[..self.count].sort_unstable();
+    }
+
+    /// Far below the median, and from 1½ standard deviations of the length's logarithm below it to 2½ above it.
+    fn add_log_spaced(&mut self, terms: &ModelTerms) {
+        let thinking = &terms.demand.thinking;
+        let (median, half) = (thinking.median(), (thinking.sigma / 2.0).exp());
         let below = half * half.sqrt();
         let usual = [1.0, half, half.powi(2), half.powi(3), half.powi(4), half.powi(5)];
         let less = [below.powi(2), below, 4.0 * below.powi(2), 16.0 * below.powi(2)];
         usual.iter().for_each(|times| self.add(Tokens::round(median * times), terms));
         less.iter().for_each(|part| self.add(Tokens::round(median / part), terms));
-        self.each[..self.count].sort_unstable();
     }
 
     fn add(&mut self, t: Tokens, terms: &ModelTerms) {
@@ -199,7 +206,7 @@ fn lower_to_caps<'a>(
         return Ok(());
     }
     if planned && !caps.fits(worst_case(terms, bounds, ceiling.most, bounds.likely_max)) {
-        let half = caps.part(2);
+        let half = caps.halved();
         kept = largest_fitting(bounds.least, bounds.likely_max, |s| {
             half.fits(worst_case(terms, bounds, first, s))
         });

@@ -30,9 +30,11 @@ pub(super) fn refine(
     if eligible.budgets.fixed || from.escalation.is_some() {
         return from;
     }
+    // Between words there is nothing to ask for.
+    let rounds = if eligible.terms.is_held_by_words() { 0 } else { ROUNDS };
     let (mut best, mut range) = (from, within);
     let (mut low, mut high) = eligible.budgets.neighbors(from.thinking);
-    for _ in 0..ROUNDS {
+    for _ in 0..rounds {
         // Nothing lies between, as where a model does not think.
         if low == high {
             break;

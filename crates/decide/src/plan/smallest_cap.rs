@@ -1,7 +1,6 @@
 //! The smallest thinking budget that succeeds about as often as the best one, so that caps follow difficulty: what hardly any
 //! thought reaches sets money aside and buys nothing.
 
-use stint_types::catalog::EnforcementClass;
 use stint_types::units::Tokens;
 
 use super::candidate_pool::CandidatePool;
@@ -33,7 +32,7 @@ pub(super) fn smallest_cap(
             reaches && within.contains(one.success) && one.weighted_cost <= best.weighted_cost
         })
     };
-    if terms.class == EnforcementClass::Effort && !terms.model.efforts.is_empty() {
+    if terms.is_held_by_words() {
         // Words are sent, so that only their lengths count.
         let smaller = eligible.budgets.as_slice().iter().take_while(|t| **t < best.thinking);
         return smaller.copied().find_map(suffices).unwrap_or(best);

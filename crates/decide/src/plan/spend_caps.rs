@@ -74,6 +74,15 @@ impl<'a> SpendCaps<'a> {
         SpendCaps { caps: self.caps.map(|cap| cap.map(|cap| cap.part(part))), ..self }
     }
 
+    /// The same with half of each, of what the caller allows for this request too.
+    pub(super) fn halved(self) -> SpendCaps<'a> {
+        let half = |cap: SpendCap<'a>| match cap {
+            SpendCap::Cost(cost) => SpendCap::Cost(Money(cost.0 / 2)),
+            SpendCap::Money(..) | SpendCap::Thinking(..) => cap.part(2),
+        };
+        SpendCaps { caps: self.caps.map(|cap| cap.map(half)), ..self }
+    }
+
     /// Whether all of the worst case can be reserved.
     pub(super) fn fits(&self, worst: WorstCase) -> bool {
         self.caps.iter().flatten().all(|cap| cap.fits(worst))

@@ -213,17 +213,20 @@ impl<'a> ModelTerms<'a> {
         self.class == EnforcementClass::Effort && self.thinks()
     }
 
+    /// True if all that holds its thought is a word of its scale: what lies between two of them is the same call as the lower one.
+    pub(super) fn is_held_by_words(&self) -> bool {
+        self.hides_thoughts() && self.takes_efforts() && !self.model.efforts.is_empty()
+    }
+
     /// True if the word that is sent for a stated effort is one at which the model does not think.
     pub(super) fn sends_no_thought(&self, depth: &ReasoningEffort) -> bool {
         let level = self.model.effort_place(depth).and_then(|place| self.model.efforts.get(place));
-        self.hides_thoughts()
-            && self.takes_efforts()
-            && level.is_some_and(|level| level.usual == Tokens::ZERO)
+        self.is_held_by_words() && level.is_some_and(|level| level.usual == Tokens::ZERO)
     }
 
     /// How much it usually thinks at its least word, where only words hold its thought.
     pub(super) fn least_word(&self) -> Tokens {
-        let least = self.model.efforts.first().filter(|_| self.hides_thoughts() && self.takes_efforts());
+        let least = self.model.efforts.first().filter(|_| self.is_held_by_words());
         least.map_or(Tokens::ZERO, |level| usual_at(level, self.model, self.demand))
     }
 
