@@ -313,6 +313,46 @@ impl EventReader for Box<dyn EventReader> {
     }
 }
 
+/// What of an answer has come that may be billed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum StreamOutput {
+    Nothing,
+    /// Counts alone.
+    Counted,
+    /// Something that a model wrote.
+    Written,
+}
+
+impl StreamOutput {
+    /// What a piece is of that.
+    fn of(piece: &Piece) -> StreamOutput {
+        match piece {
+            Piece::Thought { text, tokens, .. } | Piece::Answer { text, tokens }
+                if !text.is_empty() || *tokens > Tokens::ZERO =>
+            {
+                StreamOutput::Written
+            }
+            Piece::Summary(text) if !text.is_empty() => StreamOutput::Written,
+            Piece::Tag { tokens, .. } if *tokens > Tokens::ZERO => StreamOutput::Written,
+            Piece::ToolCall(_) | Piece::Signed(_) | Piece::Logprobs(_) | Piece::Note(_) => {
+                StreamOutput::Written
+            }
+            Piece::Usage(usage) if usage.prompt + usage.completion > Tokens::ZERO => StreamOutput::Counted,
+            _ => StreamOutput::Nothing,
+        }
+    }
+
+    /// A failure behind that. Providers bill answers, not errors that they report before there is one; behind something that was
+    /// written nobody knows what they bill.
+    fn priced(self, failure: Failure) -> Failure {
+        match self {
+            StreamOutput::Nothing if failure.reported => failure.unsent(),
+            StreamOutput::Nothing | StreamOutput::Counted => failure,
+            StreamOutput::Written => Failure { reported: false, ..failure },
+        }
+    }
+}
+
 struct RemoteStream<R> {
     events: UpstreamEventStream,
     reader: R,
@@ -321,6 +361,8 @@ struct RemoteStream<R> {
     repair: EventRepair,
     /// How it failed, behind the pieces that are left.
     failure: Option<Failure>,
+    /// What it has written and counted.
+    output: StreamOutput,
     is_finished: bool,
 }
 
@@ -339,6 +381,7 @@ fn generation_stream<R: EventReader>(
         pieces: first,
         repair: EventRepair::default(),
         failure: None,
+        output: StreamOutput::Nothing,
         is_finished: false,
     });
     Box::pin(stream::unfold(flow, |mut flow| async move {
@@ -355,14 +398,22 @@ impl<R: EventReader> RemoteStream<R> {
                 return Some(Err(failure));
             }
             if let Err(failure) = self.advance().await {
+                let last = self.pieces.iter().map(StreamOutput::of).max();
+                self.output = self.output.max(last.unwrap_or(StreamOutput::Nothing));
                 self.pieces.retain(|piece| matches!(piece, Piece::Usage(_)));
-                self.failure = Some(failure);
+                self.failure = Some(self.output.priced(failure));
             }
         }
         let piece = self.pieces.pop_front()?;
+        self.output = self.output.max(StreamOutput::of(&piece));
         self.timer.record(&piece);
-        if matches!(piece, Piece::Thought { .. } | Piece::Answer { .. } | Piece::ToolCall(_)) {
-            self.events.start_idle_timeout();
+        match piece {
+            Piece::Thought { .. } | Piece::Answer { .. } | Piece::ToolCall(_) => {
+                self.events.start_idle_timeout();
+            }
+            // A thought goes on unseen, perhaps behind some of the answer.
+            Piece::Summary(_) => self.events.stop_idle_timeout(),
+            _ => {}
         }
         if matches!(piece, Piece::End(_)) {
             self.is_finished = true;
