@@ -96,7 +96,7 @@ pub struct Failure {
     pub reason: Option<Box<UpstreamReason>>,
     /// How much the upstream says that it read, where it answered and its answer is of no use.
     pub read: Option<NonZeroU32>,
-    /// True if nothing reached a model: nothing can have been billed.
+    /// True if nothing can have been billed: nothing reached a model, or its upstream gave up before anything was written.
     pub unsent: bool,
     /// True if the upstream itself reported it in an answer that had not begun: it bills no more than it has counted by then.
     pub reported: bool,

@@ -40,6 +40,7 @@ mod settings;
 mod silence_policy;
 mod sse;
 mod stale_connections;
+mod stream_output;
 mod strict_schema;
 mod summary_reader;
 #[cfg(test)]
@@ -83,6 +84,7 @@ use super::{
 use client::UpstreamClient;
 use event_repair::EventRepair;
 use event_stream::UpstreamEventStream;
+use stream_output::StreamOutput;
 use tool_names::{OwnNameReader, ShortToolNames};
 
 pub use cache_policy::{CachePolicy, Caching};
@@ -310,46 +312,6 @@ impl EventReader for Box<dyn EventReader> {
 
     fn close(&mut self, pieces: &mut VecDeque<Piece>) -> Result<(), Failure> {
         (**self).close(pieces)
-    }
-}
-
-/// What of an answer has come that may be billed.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-enum StreamOutput {
-    Nothing,
-    /// Counts alone.
-    Counted,
-    /// Something that a model wrote.
-    Written,
-}
-
-impl StreamOutput {
-    /// What a piece is of that.
-    fn of(piece: &Piece) -> StreamOutput {
-        match piece {
-            Piece::Thought { text, tokens, .. } | Piece::Answer { text, tokens }
-                if !text.is_empty() || *tokens > Tokens::ZERO =>
-            {
-                StreamOutput::Written
-            }
-            Piece::Summary(text) if !text.is_empty() => StreamOutput::Written,
-            Piece::Tag { tokens, .. } if *tokens > Tokens::ZERO => StreamOutput::Written,
-            Piece::ToolCall(_) | Piece::Signed(_) | Piece::Logprobs(_) | Piece::Note(_) => {
-                StreamOutput::Written
-            }
-            Piece::Usage(usage) if usage.prompt + usage.completion > Tokens::ZERO => StreamOutput::Counted,
-            _ => StreamOutput::Nothing,
-        }
-    }
-
-    /// A failure behind that. Providers bill answers, not errors that they report before there is one; behind something that was
-    /// written nobody knows what they bill.
-    fn priced(self, failure: Failure) -> Failure {
-        match self {
-            StreamOutput::Nothing if failure.reported => failure.unsent(),
-            StreamOutput::Nothing | StreamOutput::Counted => failure,
-            StreamOutput::Written => Failure { reported: false, ..failure },
-        }
     }
 }
 
