@@ -6,7 +6,7 @@ use std::time::Duration;
 use futures_util::StreamExt;
 use tokio::time::Instant;
 
-use stint_backend::{BackendCall, Failure, Fault, Generation, GenerationPart, Piece};
+use stint_backend::{BackendCall, Failure, Fault, Generation, GenerationPart, Piece, Retry};
 use stint_types::chat::{ChoiceEvent, FinishReason};
 use stint_types::units::Tokens;
 
@@ -25,6 +25,13 @@ pub const ARRIVED_MAX: Duration = Duration::from_millis(50);
 
 /// Where nothing comes for so long, nothing had arrived.
 const ARRIVED_PAUSE: Duration = Duration::from_millis(5);
+
+/// How often a later part is asked for again that is refused: what was paid for before it would be lost with it.
+const REPEATS_MAX: u32 = 2;
+
+/// How long to wait before that, at least, and at most where the upstream wants more.
+const REPEAT_WAIT: Duration = Duration::from_millis(300);
+const REPEAT_WAIT_MAX: Duration = Duration::from_secs(5);
 
 /// Runs one choice to its end, whatever that is; `progress` holds the account of it at every moment, also when
 /// this future is dropped. Dropping it cancels the backend.
@@ -62,8 +69,10 @@ impl<T: From<IndexedEvent> + EventSize> ChoiceDriver<'_, T> {
     async fn run(mut self) -> Result<FinishReason, ChoiceError> {
         self.progress.phases.set_behavior(self.job.backend.behavior());
         let mut part = self.progress.phases.begin();
+        // The gateway may try the first elsewhere.
+        let mut repeats_max = 0;
         loop {
-            let next = match self.generate_part(part).await {
+            let next = match self.generate_part(part, repeats_max).await {
                 Err(ChoiceError::Failed(failure)) => {
                     let step = self.recover(failure)?;
                     self.apply_step(step).await?
@@ -71,7 +80,7 @@ impl<T: From<IndexedEvent> + EventSize> ChoiceDriver<'_, T> {
                 result => result?,
             };
             match next {
-                DriverStep::Part(next) => part = next,
+                DriverStep::Part(next) => (part, repeats_max) = (next, REPEATS_MAX),
                 DriverStep::Over(finish) => {
                     self.record_prompt();
                     return self.flush_tool_filter(finish).await;
@@ -106,20 +115,44 @@ impl<T: From<IndexedEvent> + EventSize> ChoiceDriver<'_, T> {
         }
     }
 
-    /// Runs one part until the machine wants another one or is done.
-    async fn generate_part(&mut self, part: GenerationPart) -> Result<DriverStep, ChoiceError> {
+    /// Runs one part until the machine wants another one or is done. Where it is refused before a model saw it, and that may
+    /// pass, it is asked for again, so often at most.
+    async fn generate_part(
+        &mut self,
+        mut part: GenerationPart,
+        mut repeats_left: u32,
+    ) -> Result<DriverStep, ChoiceError> {
+        loop {
+            let result = self.call_part(part.clone()).await;
+            let Err(ChoiceError::Failed(failure)) = result else { return result };
+            self.progress.record_failure(&failure);
+            let Some(wait) = self.repeat_wait(&failure).filter(|_| repeats_left > 0) else {
+                return Err(ChoiceError::Failed(failure));
+            };
+            tracing::info!(%failure, ?wait, "the next call of an answer was refused, and is made again");
+            unless_disconnected(self.events, tokio::time::sleep(wait)).await?;
+            repeats_left -= 1;
+            part = self.progress.phases.repeat_part(part);
+        }
+    }
+
+    /// How long to wait before a part that failed is asked for again; nothing where that would not help, or not in time.
+    fn repeat_wait(&self, failure: &Failure) -> Option<Duration> {
+        let helps = failure.unsent && failure.retry == Retry::Again && failure.fault != Fault::Caller;
+        let wait = failure.retry_after.unwrap_or_default().max(REPEAT_WAIT);
+        let is_in_time = wait <= REPEAT_WAIT_MAX && Instant::now() + wait < self.job.deadline;
+        (helps && is_in_time).then_some(wait)
+    }
+
+    /// Calls for one part, once.
+    async fn call_part(&mut self, part: GenerationPart) -> Result<DriverStep, ChoiceError> {
         let call = self.call(part);
         let generating = before_deadline(self.job, self.progress, self.job.backend.generate(call));
         let began = unless_disconnected(self.events, generating).await?;
         self.progress.meter.mark_response();
         let mut generation = match began {
             DeadlineResult::Done(Ok(generation)) => generation,
-            DeadlineResult::Done(Err(failure)) => {
-                if failure.unsent {
-                    self.progress.phases.mark_refused();
-                }
-                return Err(ChoiceError::Failed(failure));
-            }
+            DeadlineResult::Done(Err(failure)) => return Err(ChoiceError::Failed(failure)),
             DeadlineResult::Expired(step) => return self.apply_late_step(step).await,
         };
         let next = self.read_part(&mut generation).await;

@@ -233,3 +233,57 @@ async fn after_a_long_event_the_next_is_read_once_its_caller_has_taken_that_one(
     let (stalled, all) = (read_of_two_long_words(4).await, read_of_two_long_words(11).await);
     assert!(stalled > Tokens::ZERO && stalled.0 * 2 <= all.0 + 1, "{stalled} of {all} tokens were read");
 }
+
+/// What is booked of a call that thinks unseen, and fails after half a second.
+async fn booked_of_failed(failure: Failure) -> (Tokens, usize) {
+    let play = ScriptedReply::new().thinks(50).hides_thoughts().answers("3");
+    let play = play.pauses(Duration::from_millis(500)).breaks_after(0, failure);
+    let backend = Arc::new(ScriptedBackend::always(play));
+    let deadline = Instant::now() + Duration::from_secs(600);
+    let job = ChoiceJob { backend, request: request(), index: 0, seed: 0, deadline, cut_before: None };
+    let mut progress = ChoiceProgress::new(ChoiceTerms { rescue: true, ..terms(EnforcementClass::Effort) });
+    let (events, _seen) = event_channel::<IndexedEvent>(EVENTS);
+    let failed = generate_choice(&job, &mut progress, &events).await;
+    assert!(matches!(failed, Err(ChoiceError::Failed(_))), "{failed:?}");
+    let spent = progress.spent();
+    (spent.thinking, spent.calls.len())
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_upstream_that_reports_its_own_failure_has_thought_nothing_unseen() {
+    let failure = Failure::new(Fault::Backend, "gone");
+    assert_eq!(booked_of_failed(failure.clone()).await, (Tokens(500), 1));
+    assert_eq!(booked_of_failed(Failure { reported: true, ..failure.clone() }).await, (Tokens::ZERO, 1));
+    assert_eq!(booked_of_failed(failure.unsent()).await, (Tokens::ZERO, 0), "no model saw it");
+}
+
+/// Runs a thought and an answer behind it, which is refused so often.
+async fn run_refused(times: usize) -> (Result<FinishReason, ChoiceError>, ChoiceProgress, usize) {
+    let script = Arc::new(ScriptedBackend::each(move |_, turn| {
+        if (1..=times).contains(&turn) {
+            ScriptedReply::new().refuses(Failure::new(Fault::Overload, "full").unsent())
+        } else {
+            ScriptedReply::new().thinks(1000).answers("word word")
+        }
+    }));
+    let deadline = Instant::now() + Duration::from_secs(600);
+    let backend = script.clone();
+    let job = ChoiceJob { backend, request: request(), index: 0, seed: 0, deadline, cut_before: None };
+    let mut progress = ChoiceProgress::new(terms(EnforcementClass::Continue));
+    let (events, _seen) = event_channel::<IndexedEvent>(EVENTS);
+    let ended = generate_choice(&job, &mut progress, &events).await;
+    (ended, progress, script.records().len())
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_answer_behind_a_thought_is_asked_for_again_where_it_is_refused_for_a_moment() {
+    let began = Instant::now();
+    let (ended, progress, calls) = run_refused(2).await;
+    assert_eq!((ended.unwrap(), calls), (FinishReason::Stop, 4));
+    let spent = progress.spent();
+    assert_eq!((spent.thinking, spent.solution, spent.calls.len()), (Tokens(1000), Tokens(2), 2));
+    assert!(began.elapsed() >= 2 * REPEAT_WAIT, "it was left alone for a moment");
+    let (ended, progress, calls) = run_refused(3).await;
+    assert!(matches!(ended, Err(ChoiceError::Failed(failure)) if failure.unsent));
+    assert_eq!((progress.spent().thinking, calls), (Tokens(1000), 4));
+}

@@ -5,7 +5,7 @@
 
 use tokio::time::Instant;
 
-use stint_backend::{Backend, OutputStats};
+use stint_backend::{Backend, Failure, OutputStats};
 use stint_sessions::agent::AnswerCallLimits;
 use stint_types::catalog::ChoiceUsage;
 use stint_types::chat::{AnswerNote, ChoiceEvent};
@@ -43,6 +43,8 @@ pub struct ChoiceProgress {
     pub(super) turns: Option<RelayTurns>,
     /// When its running part was called for, and how its target writes.
     part_began: Option<(Instant, OutputStats)>,
+    /// True if its running part failed, and its upstream reported that: it wrote nothing unseen that it bills.
+    is_failure_reported: bool,
     /// The tool calls of which something was shown, by their indices.
     shown_calls: Vec<u32>,
     pub(super) meter_schedule: MeterSchedule,
@@ -66,6 +68,7 @@ impl ChoiceProgress {
             continuations: None,
             turns: None,
             part_began: None,
+            is_failure_reported: false,
             shown_calls: Vec::new(),
             meter_schedule: MeterSchedule::first(),
         }
@@ -168,7 +171,19 @@ impl ChoiceProgress {
     /// A part is called for.
     pub(super) fn begin_part(&mut self, output_stats: OutputStats) {
         self.part_began = Some((Instant::now(), output_stats));
+        self.is_failure_reported = false;
         self.phases.set_output_stats(output_stats);
+    }
+
+    /// The running part failed. One that no model saw took nothing; one whose upstream reports that itself, before it wrote anything,
+    /// took what was counted.
+    pub(super) fn record_failure(&mut self, failure: &Failure) {
+        if failure.unsent {
+            self.phases.mark_refused();
+        } else if failure.reported {
+            self.is_failure_reported = true;
+            self.break_off_part();
+        }
     }
 
     /// The running part is broken off: no more is booked of what it hid than it can have written.
@@ -186,6 +201,9 @@ impl ChoiceProgress {
 
     /// What its running part can have written unseen.
     fn unseen_max(&self) -> Option<Tokens> {
+        if self.is_failure_reported {
+            return Some(Tokens::ZERO);
+        }
         self.part_began.map(|(began, output_stats)| output_stats.max_tokens_in(began.elapsed()))
     }
 }

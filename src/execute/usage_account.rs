@@ -80,6 +80,11 @@ impl UsageAccount {
         self.running = Some(RunningPart::repeat(None));
     }
 
+    /// The part that was refused is asked for again. `hidden` is everything it may write, where its thought is hidden.
+    pub(super) fn begin_repeat(&mut self, hidden: Option<Tokens>) {
+        self.running = Some(RunningPart::repeat(hidden));
+    }
+
     /// The running part failed: what it wrote is not delivered, and the next one begins.
     pub(super) fn restart(&mut self, hidden: Option<Tokens>) {
         self.book(PartEnd::Completed);

@@ -91,13 +91,15 @@ pub struct Failure {
     pub message: String,
     /// The message of the upstream or the model's template. That may quote the prompt, so it is for the caller
     /// alone, and only where it is the caller's fault: see [`Failure::for_caller`].
-    pub upstream_message: Option<String>,
+    pub upstream_message: Option<Box<str>>,
     /// Why the upstream refused, for the log alone.
     pub reason: Option<Box<UpstreamReason>>,
     /// How much the upstream says that it read, where it answered and its answer is of no use.
     pub read: Option<NonZeroU32>,
-    /// True if nothing reached a model: nothing can have been billed.
+    /// True if nothing can have been billed: nothing reached a model, or its upstream gave up before anything was written.
     pub unsent: bool,
+    /// True if the upstream itself reported it in an answer that had not begun: it bills no more than it has counted by then.
+    pub reported: bool,
     /// Whether trying again can help.
     pub retry: Retry,
     /// When the backend wants to be asked again.
@@ -146,6 +148,7 @@ impl Failure {
             reason: None,
             read: None,
             unsent: false,
+            reported: false,
             retry,
             retry_after: None,
             code: None,
@@ -195,7 +198,7 @@ impl Failure {
     /// The same, with a message of the upstream.
     #[must_use]
     pub fn with_upstream_message(self, words: impl Into<String>) -> Failure {
-        Failure { upstream_message: Some(words.into()), ..self }
+        Failure { upstream_message: Some(words.into().into_boxed_str()), ..self }
     }
 
     /// The same, with what of the upstream's refusal may be logged.
@@ -265,6 +268,7 @@ impl fmt::Debug for Failure {
             reason,
             read,
             unsent,
+            reported,
             retry,
             retry_after,
             code,
@@ -278,6 +282,7 @@ impl fmt::Debug for Failure {
             .field("reason", reason)
             .field("read", read)
             .field("unsent", unsent)
+            .field("reported", reported)
             .field("retry", retry)
             .field("retry_after", retry_after)
             .field("code", code)

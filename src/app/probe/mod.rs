@@ -326,13 +326,9 @@ impl UpstreamProber {
 
     fn print_failure(&self, what: &str, failure: &Failure) {
         let word = if judge::is_refusal(failure) { "refused" } else { "failed" };
-        self.print_row(
-            what,
-            "-",
-            "-",
-            "-",
-            &format!("{word}: {}", failure.upstream_message.clone().unwrap_or_else(|| failure.to_string())),
-        );
+        let said = failure.upstream_message.as_deref();
+        let said = said.map_or_else(|| failure.to_string(), str::to_owned);
+        self.print_row(what, "-", "-", "-", &format!("{word}: {said}"));
     }
 
     fn print_row(&self, what: &str, budget: &str, thought: &str, answer: &str, verdict: &str) {

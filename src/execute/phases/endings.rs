@@ -57,7 +57,8 @@ impl ChoiceStateMachine {
             GenerationEnd::Filtered => {
                 ChoiceEnd { reason: SolutionStopReason::Upstream, finish: FinishReason::ContentFilter }
             }
-            GenerationEnd::Stop { .. } if !self.tool_calls => ChoiceEnd::STOPPED,
+            // Some say so without any call.
+            GenerationEnd::Stop { .. } | GenerationEnd::ToolCalls if !self.tool_calls => ChoiceEnd::STOPPED,
             GenerationEnd::Stop { .. } | GenerationEnd::ToolCalls => {
                 ChoiceEnd { reason: SolutionStopReason::ToolCalls, finish: FinishReason::ToolCalls }
             }
@@ -100,6 +101,14 @@ impl ChoiceStateMachine {
         let by = self.stop_filter.stopped_by().map(Box::from).or_else(|| self.stopped_by.take());
         let answered = self.has_begun_answer();
         let spent = &mut self.account.spent;
+        if spent.thinking_ended == ThinkingStopReason::None && spent.thinking > Tokens::ZERO {
+            // The thought was hidden; only the usage reported it.
+            spent.thinking_ended = match end.finish {
+                _ if answered => ThinkingStopReason::Closed,
+                FinishReason::Stop => ThinkingStopReason::Stopped,
+                _ => ThinkingStopReason::Cut,
+            };
+        }
         let is_thought_alone = spent.thinking_ended == ThinkingStopReason::Stopped && !answered;
         spent.solution_ended = match end.reason {
             // It said that it was done, and had not begun.
@@ -107,11 +116,6 @@ impl ChoiceStateMachine {
             reason => reason,
         };
         spent.stopped_by = by.filter(|_| end.finish == FinishReason::Stop);
-        if spent.thinking_ended == ThinkingStopReason::None && spent.thinking > Tokens::ZERO {
-            // The thought was hidden; only the usage reported it.
-            spent.thinking_ended =
-                if answered { ThinkingStopReason::Closed } else { ThinkingStopReason::Cut };
-        }
         ChoiceStep::Finish(visible_answer(shown), end.finish)
     }
 

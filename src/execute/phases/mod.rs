@@ -34,7 +34,7 @@ use std::collections::BTreeMap;
 use serde_json::Value;
 
 use stint_backend::{BehaviorObservation, OutputStats, Piece, TargetBehavior, Thought};
-use stint_types::catalog::{ChoiceUsage, EnforcementClass};
+use stint_types::catalog::{ChoiceUsage, EnforcementClass, ThinkingStopReason};
 use stint_types::units::Tokens;
 
 use super::leak::LeakCounter;
@@ -228,7 +228,18 @@ impl ChoiceStateMachine {
     /// The same, where the running part can have written so much unseen and no more.
     pub fn spent_within(&self, unseen_max: Option<Tokens>) -> ChoiceUsage {
         let spent = self.account.spent_within(unseen_max);
-        ChoiceUsage { leaks: self.leaks.count(), overran: self.overran, ..spent }
+        let thinking_ended = match spent.thinking_ended {
+            // It is broken off where it stands.
+            ThinkingStopReason::None if spent.thinking > Tokens::ZERO => {
+                if self.has_begun_answer() {
+                    ThinkingStopReason::Closed
+                } else {
+                    ThinkingStopReason::Cut
+                }
+            }
+            ended => ended,
+        };
+        ChoiceUsage { leaks: self.leaks.count(), overran: self.overran, thinking_ended, ..spent }
     }
 
     /// The running part is about to be broken off, and can have written so much unseen and no more.

@@ -97,6 +97,18 @@ impl ChoiceStateMachine {
         self.prepare_part(GenerationPart::Total { effort: self.terms.effort_least.clone(), tokens })
     }
 
+    /// A later part was refused before a model saw it: it is called for again.
+    pub fn repeat_part(&mut self, part: GenerationPart) -> GenerationPart {
+        let hidden = match part {
+            GenerationPart::Total { tokens, .. } => Some(tokens),
+            GenerationPart::Whole { .. }
+            | GenerationPart::Thought { .. }
+            | GenerationPart::Solution { .. } => None,
+        };
+        self.account.begin_repeat(hidden);
+        self.prepare_part(part)
+    }
+
     /// The part is called for next, and its limit is enforced from now on.
     pub(super) fn prepare_part(&mut self, part: GenerationPart) -> GenerationPart {
         let overhead = match part {

@@ -137,7 +137,10 @@ impl ChoiceStateMachine {
     /// Takes the upstream's own count, which may say in the middle that the thought has gone too far.
     fn on_usage(&mut self, usage: TokenUsage) -> ChoiceStep {
         self.account.set_usage(self.enforcer.clamp_usage(usage));
+        // A count that is not split may be of an answer without text, such as a call that begins.
+        let is_of_thought = usage.thinking.is_some() || self.account.has_visible_thought();
         let cuts = matches!(self.class, EnforcementClass::Turn | EnforcementClass::Native)
+            && is_of_thought
             && self.is_beyond_budget("", Tokens::ZERO);
         self.overran |= cuts && self.class == EnforcementClass::Native;
         if cuts

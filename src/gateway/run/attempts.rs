@@ -1,7 +1,8 @@
 //! Where a request goes, and where it goes next when an attempt failed: to another target of the same model, to the next
 //! offer, or to the same target again after a pause.
 //!
-//! This is the only place that retries. What a failed attempt may have cost is paid from the reservation, which is extended
+//! This is the only place that retries, but for the later calls of an answer that are refused: the driver of a choice repeats
+//! them, since what came before would be lost. What a failed attempt may have cost is paid from the reservation, which is extended
 //! first.
 
 use std::sync::Arc;

@@ -125,6 +125,11 @@ impl UpstreamEventStream {
         self.timeouts.idle = self.idle;
     }
 
+    /// A thought goes on that does not show: until more of the answer comes, it may be silent.
+    pub(super) fn stop_idle_timeout(&mut self) {
+        self.timeouts.idle = Duration::MAX;
+    }
+
     /// What an event says is wrong, as it may be logged.
     pub(super) fn for_log(&self, failure: Failure) -> Failure {
         refusal::for_log(failure, self.secret.as_ref(), self.logs_messages)

@@ -40,6 +40,7 @@ mod settings;
 mod silence_policy;
 mod sse;
 mod stale_connections;
+mod stream_output;
 mod strict_schema;
 mod summary_reader;
 #[cfg(test)]
@@ -83,6 +84,7 @@ use super::{
 use client::UpstreamClient;
 use event_repair::EventRepair;
 use event_stream::UpstreamEventStream;
+use stream_output::StreamOutput;
 use tool_names::{OwnNameReader, ShortToolNames};
 
 pub use cache_policy::{CachePolicy, Caching};
@@ -321,6 +323,8 @@ struct RemoteStream<R> {
     repair: EventRepair,
     /// How it failed, behind the pieces that are left.
     failure: Option<Failure>,
+    /// What it has written and counted.
+    output: StreamOutput,
     is_finished: bool,
 }
 
@@ -339,6 +343,7 @@ fn generation_stream<R: EventReader>(
         pieces: first,
         repair: EventRepair::default(),
         failure: None,
+        output: StreamOutput::Nothing,
         is_finished: false,
     });
     Box::pin(stream::unfold(flow, |mut flow| async move {
@@ -355,14 +360,22 @@ impl<R: EventReader> RemoteStream<R> {
                 return Some(Err(failure));
             }
             if let Err(failure) = self.advance().await {
+                let last = self.pieces.iter().map(StreamOutput::of).max();
+                self.output = self.output.max(last.unwrap_or(StreamOutput::Nothing));
                 self.pieces.retain(|piece| matches!(piece, Piece::Usage(_)));
-                self.failure = Some(failure);
+                self.failure = Some(self.output.priced(failure));
             }
         }
         let piece = self.pieces.pop_front()?;
+        self.output = self.output.max(StreamOutput::of(&piece));
         self.timer.record(&piece);
-        if matches!(piece, Piece::Thought { .. } | Piece::Answer { .. } | Piece::ToolCall(_)) {
-            self.events.start_idle_timeout();
+        match piece {
+            Piece::Thought { .. } | Piece::Answer { .. } | Piece::ToolCall(_) => {
+                self.events.start_idle_timeout();
+            }
+            // A thought goes on unseen, perhaps behind some of the answer.
+            Piece::Summary(_) => self.events.stop_idle_timeout(),
+            _ => {}
         }
         if matches!(piece, Piece::End(_)) {
             self.is_finished = true;

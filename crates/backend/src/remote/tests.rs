@@ -16,6 +16,7 @@ use stint_types::units::Tokens;
 
 use super::llamacpp::{self, LlamaCppBackend};
 use super::openai::{self, Dialect, OpenAiBackend};
+use super::responses::{self, OpenAiResponsesBackend};
 use super::upstream::{AnswerStep, TestUpstream, answer, chunked, events, json, stream};
 use super::vllm::VllmBackend;
 use super::{Connections, LengthenedTimes, Secret, Settings, golden};
@@ -347,6 +348,45 @@ async fn a_failure_that_is_counted_is_told_behind_its_usage_and_without_its_text
 }
 
 #[tokio::test]
+async fn an_error_in_a_stream_in_which_nothing_was_written_or_counted_costs_nothing() {
+    let message = "the upstream's stream ended in an error 502";
+    let error = || json!({"error": {"code": 502, "message": "gone"}});
+    let silent = format!(": OPENROUTER PROCESSING\n\n{}", events(&[error()]));
+    check(stream(&silent), 0, Fault::Backend, message, true).await;
+    let counted = json!({"choices": [], "usage": {"prompt_tokens": 10, "completion_tokens": 5}});
+    // Behind something that was written nobody knows what is billed.
+    for (first, reported) in [(counted, true), (chunk("4"), false)] {
+        let failure = check(stream(&events(&[first, error()])), 1, Fault::Backend, message, false).await;
+        assert_eq!(failure.reported, reported);
+    }
+    let late = events(&[json!({"error": {"code": 504, "message": "too late"}})]);
+    let message = "the upstream's stream ended in an error 504";
+    check(stream(&late), 0, Fault::Backend, message, false).await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_hidden_thought_behind_some_of_the_answer_may_be_silent_too() {
+    let said = |text: &str| json!({"type": "response.output_text.delta", "output_index": 0, "delta": text});
+    let item = json!({"type": "reasoning"});
+    let thinks = json!({"type": "response.output_item.added", "output_index": 1, "item": item});
+    let ends = json!({"type": "response.completed", "response": {"status": "completed"}});
+    let rest = events(&[said("It is 42."), ends]);
+    for (first, fault) in
+        [(vec![said("I look. "), thinks], None), (vec![said("I look. ")], Some(Fault::Timeout))]
+    {
+        let silent = AnswerStep::Sleep(Duration::from_secs(30));
+        let steps = with(stream(&events(&first)), [silent, AnswerStep::Send(rest.clone().into_bytes())]);
+        let upstream = TestUpstream::start(vec![("/v1/responses", steps)]).await;
+        let client = settings(&format!("{}/v1/", upstream.address));
+        let settings =
+            responses::Settings { client, model: "m".to_owned(), ..responses::Settings::default() };
+        let backend = OpenAiResponsesBackend::new(&Connections::default(), settings).unwrap();
+        let (_, failure) = run(&backend, total()).await;
+        assert_eq!(failure.map(|failure| failure.fault), fault);
+    }
+}
+
+#[tokio::test]
 async fn a_character_that_is_cut_or_broken_does_not_end_the_answer() {
     let raw = |text: &[u8]| {
         let event = [&b"data: {\"choices\":[{\"delta\":{\"content\":\""[..], text, b"\"}}]}\n\n"];
@@ -437,7 +477,7 @@ async fn our_key_is_in_nothing_that_the_caller_reads() {
     let error = json!({"error": {"code": 400, "message": format!("no ({KEY}) at https://x.example/{KEY}")}});
     let refused = answer("400 Bad Request", "", &error.to_string());
     check(refused, 0, Fault::Caller, "no (…) at …", true).await;
-    check(stream(&events(&[error])), 0, Fault::Caller, "no (…) at …", false).await;
+    check(stream(&events(&[error])), 0, Fault::Caller, "no (…) at …", true).await;
 }
 
 #[tokio::test]

@@ -18,7 +18,7 @@ use crate::rows::{Amounts, ResolutionKind};
 use crate::sync::{Mutex, MutexGuard};
 use crate::{LedgerStats, Settings};
 use stint_types::tasks::Tasks;
-use stint_types::units::{AccountId, RequestId, Timestamp};
+use stint_types::units::{AccountId, Money, RequestId, Timestamp};
 
 use super::notifiers::Notifiers;
 use super::observer::{GuardedObserver, Observer};
@@ -179,7 +179,12 @@ impl LedgerCore {
         if closed.overrun != Amounts::ZERO {
             let (request, model, overrun) = (closed.id, &closed.about.model, closed.overrun);
             let Amounts { money, thinking, .. } = overrun;
-            tracing::error!(%request, ?model, %money, %thinking, "an upstream took more than was reserved for it");
+            if money > Money::ZERO {
+                tracing::error!(%request, ?model, %money, %thinking, "an upstream took more than was reserved for it");
+            } else {
+                // A thought that is cut ends with the event that goes beyond its budget. Its money was reserved.
+                tracing::info!(%request, ?model, %thinking, "a request used more than was reserved, for no more money");
+            }
         }
         if closed.how == ResolutionKind::Expired {
             tracing::warn!(request = %closed.id, "a dispatched reservation was never settled; it is posted");

@@ -1,5 +1,7 @@
 //! Tests of the class `effort`: hidden thoughts, their counts, and second tries.
 
+use stint_types::catalog::SolutionStopReason;
+
 use super::*;
 
 #[test]
@@ -141,4 +143,23 @@ fn a_summary_of_a_hidden_thought_is_shown_and_is_not_its_count() {
         (Tokens(20), Tokens(3)),
         "the prompt is known at once"
     );
+}
+
+#[test]
+fn an_empty_answer_behind_a_hidden_thought_is_none() {
+    // Some say that they call a tool, and call none.
+    for end in [STOP_WORD, Piece::End(GenerationEnd::ToolCalls)] {
+        let seen = play(terms(EnforcementClass::Effort, 64, 8), &[&[usage(20, 30, Some(30)), end]]);
+        check(&seen, (30, 0, 0), ThinkingStopReason::Stopped, FinishReason::Stop);
+        assert_eq!(seen.spent.solution_ended, SolutionStopReason::None);
+    }
+}
+
+#[test]
+fn a_hidden_thought_that_is_broken_off_is_cut() {
+    let mut phases = ChoiceStateMachine::new(terms(EnforcementClass::Effort, 64, 8));
+    phases.begin();
+    assert_eq!(phases.spent().thinking_ended, ThinkingStopReason::Cut);
+    phases.on_piece(answer("2 and more", 0));
+    assert_eq!(phases.spent().thinking_ended, ThinkingStopReason::Closed);
 }

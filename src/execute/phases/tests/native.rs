@@ -38,3 +38,18 @@ fn native_a_hidden_thought_that_leaves_no_answer_is_asked_again_without_thinking
     assert_eq!((seen.answer.as_str(), seen.finish), ("2", Some(FinishReason::Stop)));
     assert_eq!(seen.spent.calls.len(), 2);
 }
+
+#[test]
+fn native_a_count_that_is_not_split_is_no_thought_where_none_showed() {
+    let name = Some("f".to_owned());
+    let call = stint_types::chat::ToolCallDelta { index: 0, id: None, name, arguments: String::new() };
+    let empty: &[Piece] = &[usage(20, 3, None), STOP_WORD];
+    let calls: &[Piece] = &[Piece::ToolCall(call), usage(20, 9, None), Piece::End(GenerationEnd::ToolCalls)];
+    for script in [empty, calls] {
+        let seen = play(ChoiceTerms { resume: None, ..terms(EnforcementClass::Native, 0, 8) }, &[script]);
+        assert!(!seen.spent.overran, "{script:?}");
+    }
+    let shown: &[Piece] = &[thought("hm", 0), usage(20, 110, None), STOP_WORD];
+    let seen = play(ChoiceTerms { resume: None, ..terms(EnforcementClass::Native, 64, 8) }, &[shown]);
+    assert!(seen.spent.overran);
+}

@@ -43,7 +43,8 @@ impl UpstreamError {
         match self.message {
             told if context => {
                 let failure = refused(Fault::Caller, ": the prompt is too long");
-                Failure { upstream_message: told, upstream_code, ..failure.code("context_length_exceeded") }
+                let upstream_message = told.map(String::into_boxed_str);
+                Failure { upstream_message, upstream_code, ..failure.code("context_length_exceeded") }
             }
             _ if model => refused(Fault::Backend, ": it does not know the model").retry_elsewhere(),
             Some(words) => {

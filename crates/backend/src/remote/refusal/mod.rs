@@ -101,9 +101,12 @@ pub(super) fn of_success(body: &[u8]) -> Option<Failure> {
     })
 }
 
-/// An error event came inside a stream; a model was at work by then.
+/// An error event came inside a stream; a model may have been at work by then. After a time-out nobody knows how long.
 pub(super) fn of_event(error: &Value) -> Failure {
-    Failure { unsent: false, ..of_error(error, "the upstream's stream ended in an error") }
+    let said = UpstreamError::read(error);
+    let status = said.status.or(said.typical_status()).unwrap_or(500);
+    let failure = of_error(error, "the upstream's stream ended in an error");
+    Failure { unsent: false, reported: !is_timeout(status), ..failure }
 }
 
 /// An event that said nothing to its reader, and is an error in the form of some server that has no member `error`:
@@ -191,7 +194,8 @@ pub(super) fn for_log(failure: Failure, secret: Option<&Secret>, logs_messages: 
         message: reason.message.filter(|_| logs_messages).map(strip),
         codes: strip(reason.codes),
     });
-    Failure { upstream_message: failure.upstream_message.map(strip), reason: None, ..failure }
+    let upstream_message = failure.upstream_message.map(|said| strip(said.into_string()).into_boxed_str());
+    Failure { upstream_message, reason: None, ..failure }
         .with_reason(reason.filter(|reason| *reason != UpstreamReason::default()))
 }
 
@@ -322,5 +326,8 @@ mod tests {
         let failure = of_event(&serde_json::json!({"error": {"message": "boom", "type": "server_error"}}));
         assert_eq!((failure.fault, failure.unsent), (Fault::Backend, false));
         assert_eq!(failure.message, "the upstream's stream ended in an error 500");
+        assert!(failure.reported);
+        let late = of_event(&serde_json::json!({"type": "timeout_error", "message": "too long"}));
+        assert!(!late.reported, "a model was at work for as long");
     }
 }

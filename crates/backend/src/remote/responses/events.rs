@@ -58,8 +58,12 @@ impl OpenAiResponsesReader {
         }
     }
 
-    /// An item begins: of interest is what a message is for, and a call, with its name.
+    /// An item begins: of interest is what a message is for, a call, with its name, and a thought behind some of the answer.
     fn start_item(&mut self, place: u64, item: &Value, pieces: &mut VecDeque<Piece>) {
+        if item["type"] == "reasoning" && (self.letters > 0 || !self.calls.is_empty()) {
+            // A summary without a word says that the model thinks unseen.
+            pieces.push_back(Piece::Summary(String::new()));
+        }
         if item["type"] == "message" {
             self.phase = item["phase"].as_str().map(Into::into);
             self.sources = MessageSources::after(self.letters);
