@@ -72,18 +72,18 @@ fn check<S: Split>(bytes: &[u8]) -> Result<(), String> {
 /// A thought begins behind so many bytes of white space at most.
 const SPACE_MAX: usize = 256;
 
-/// What a text is, seen whole: a thought begins only at its start, white space aside; after one, every tag is a tag.
+/// What a text is, seen whole: a thought begins only at its start, white space aside; after one, every tag is a tag. A thought that
+/// has begun before the text may begin there once more.
 fn slow(text: &str, (start, end): Tags, thinking: bool) -> Vec<Part> {
     let mut parts = Vec::new();
     let mut rest = text;
-    if !thinking {
-        let near = Some(text.trim_start()).filter(|from| text.len() - from.len() <= SPACE_MAX);
-        match near.and_then(|from| from.strip_prefix(start)) {
-            None => return joined([Part::Answer(text.to_owned())]),
-            Some(thought) => {
-                parts.push(Part::Start);
-                rest = thought;
-            }
+    let near = Some(text.trim_start()).filter(|from| text.len() - from.len() <= SPACE_MAX);
+    match near.and_then(|from| from.strip_prefix(start)) {
+        None if thinking => {}
+        None => return joined([Part::Answer(text.to_owned())]),
+        Some(thought) => {
+            parts.push(Part::Start);
+            rest = thought;
         }
     }
     let mut thinks = true;

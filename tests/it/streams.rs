@@ -353,17 +353,23 @@ async fn an_old_caller_gets_a_stream_that_the_connections_end_ends() {
     assert_eq!(rig.spent().await, Money(15));
 }
 
-/// ST-27: an end mark without its blank line is an end; anything else without one is a break.
+/// ST-27: an event that is whole needs no blank line at the end; one that is cut is a break, unless the answer was whole before.
 #[tokio::test]
-async fn an_end_mark_needs_no_blank_line_and_all_else_does() {
+async fn the_last_event_needs_no_blank_line_and_what_is_cut_is_a_break() {
     let said = event(&says("42")) + &event(&ends("stop")) + &event(&used(7, 2));
-    for mark in ["data: [DONE]", "data: [DONE]\n", "data:[DONE]\r\n"] {
+    for mark in ["data: [DONE]", "data: [DONE]\n", "data:[DONE]\r\n", "data: [DONE] \n\n"] {
         let rig = Rig::new(vec![stream().send(format!("{said}{mark}")).then(Step::Close)]).await;
         assert!(rig.ask(true).await.chunks().done, "{mark:?}");
         assert_eq!(rig.spent().await, Money(15));
     }
-    let unended: &Value = &used(7, 2);
-    let text = event(&says("42")) + &event(&ends("stop")) + &format!("data: {unended}");
+    let rig = Rig::new(vec![stream().send(said.trim_end()).then(Step::Close)]).await;
+    assert!(rig.ask(true).await.chunks().done);
+    assert_eq!(rig.spent().await, Money(15), "its usage was read");
+    let rig = Rig::new(vec![stream().send(&said[..said.len() - 3]).then(Step::Close)]).await;
+    assert!(rig.ask(true).await.chunks().done, "only the usage is missing");
+    assert!(rig.spent().await > Money::ZERO);
+    let unended: &Value = &ends("stop");
+    let text = event(&says("42")) + format!("data: {unended}").trim_end_matches('}');
     let rig = Rig::new(vec![stream().send(text).then(Step::Close)]).await;
     let chunks = rig.ask(true).await.chunks();
     assert!(!chunks.done);

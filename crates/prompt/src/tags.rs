@@ -20,6 +20,7 @@ const SPACE_MAX: usize = 256;
 ///
 /// A thought may begin only where nothing but white space was said before, so that an answer *about* tags
 /// stays whole; once there was a thought, later tags are tags too, since models fall back into thinking.
+/// Where the prompt has opened a thought, some servers show the tag that the prompt ends in: that is a tag as well.
 #[derive(Debug, Clone)]
 pub struct Splitter {
     start: String,
@@ -35,6 +36,8 @@ pub struct Splitter {
 enum SplitterState {
     /// There was no text yet.
     Before,
+    /// Inside a thought that the prompt has opened, of which there was no text yet.
+    Opened,
     /// Inside a thought.
     Thinking,
     /// After a thought.
@@ -46,7 +49,7 @@ enum SplitterState {
 impl Splitter {
     /// A splitter for a model with these tags; `thinking` where the prompt has opened the thought already.
     pub fn new(start: impl Into<String>, end: impl Into<String>, thinking: bool) -> Splitter {
-        let place = if thinking { SplitterState::Thinking } else { SplitterState::Before };
+        let place = if thinking { SplitterState::Opened } else { SplitterState::Before };
         Splitter { start: start.into(), end: end.into(), place, held: String::new(), untouched: true }
     }
 
@@ -58,7 +61,7 @@ impl Splitter {
     /// Told that thoughts come by another way: whatever comes here is answer, also where the prompt has opened a thought,
     /// since the upstream that takes the thoughts out takes their end tag out too.
     pub fn plain(&mut self) {
-        if self.place == SplitterState::Before || self.untouched {
+        if matches!(self.place, SplitterState::Before | SplitterState::Opened) || self.untouched {
             self.place = SplitterState::Plain;
         }
     }
@@ -87,7 +90,7 @@ impl Splitter {
     /// True where no part of a tag can be in the text, as in nearly every piece of an answer.
     fn has_no_tag(&self, text: &str) -> bool {
         let tags: &[&String] = match self.place {
-            SplitterState::Before => return false,
+            SplitterState::Before | SplitterState::Opened => return false,
             SplitterState::Plain => &[],
             SplitterState::Thinking => &[&self.end],
             SplitterState::After => &[&self.start, &self.end],
@@ -97,13 +100,18 @@ impl Splitter {
 
     /// Takes one tag out of the held text; false if there is none to take.
     fn step(&mut self, spans: &mut Vec<TaggedSpan>) -> bool {
-        if self.place == SplitterState::Before && !self.enter() {
+        let is_decided = match self.place {
+            SplitterState::Before => self.enter(SplitterState::Plain),
+            SplitterState::Opened => self.enter(SplitterState::Thinking),
+            SplitterState::Thinking | SplitterState::After | SplitterState::Plain => true,
+        };
+        if !is_decided {
             return false;
         }
         let tags: &[(&str, TaggedSpan)] = match self.place {
             SplitterState::Thinking => &[(&self.end, TaggedSpan::End)],
             // A second end tag closes nothing, but it is no answer either.
-            SplitterState::Before | SplitterState::After => {
+            SplitterState::Before | SplitterState::Opened | SplitterState::After => {
                 &[(&self.start, TaggedSpan::Start), (&self.end, TaggedSpan::End)]
             }
             SplitterState::Plain => &[],
@@ -127,24 +135,24 @@ impl Splitter {
         true
     }
 
-    /// Decides whether the text begins with a thought; false if more of it is needed.
-    fn enter(&mut self) -> bool {
+    /// Decides whether the text begins with the tag of a thought; false if more of it is needed. Without one it is `otherwise`.
+    fn enter(&mut self, otherwise: SplitterState) -> bool {
         let text = self.held.trim_start();
         if self.held.len() - text.len() > SPACE_MAX {
-            self.place = SplitterState::Plain;
+            self.place = otherwise;
         } else if text.starts_with(&self.start) {
             self.held = text.to_owned();
         } else if self.start.starts_with(text) {
             return false;
         } else {
-            self.place = SplitterState::Plain;
+            self.place = otherwise;
         }
         true
     }
 
     fn say(&mut self, text: &str, spans: &mut Vec<TaggedSpan>) {
-        let said =
-            if self.place == SplitterState::Thinking { TaggedSpan::Thought } else { TaggedSpan::Answer };
+        let thinks = matches!(self.place, SplitterState::Thinking | SplitterState::Opened);
+        let said = if thinks { TaggedSpan::Thought } else { TaggedSpan::Answer };
         if !text.is_empty() {
             spans.push(said(text.to_owned()));
         }
@@ -214,6 +222,19 @@ mod tests {
     #[test]
     fn a_thought_that_the_prompt_opened_shows_only_its_end() {
         check(true, "a<b ü</think> c", &[thought("a<b ü"), TaggedSpan::End, answer(" c")]);
+        check(true, " \n</think>c", &[thought(" \n"), TaggedSpan::End, answer("c")]);
+        check(true, " </think", &[thought(" </think")]);
+        check(true, "<thi", &[thought("<thi")]);
+    }
+
+    #[test]
+    fn a_tag_that_the_prompt_ends_in_is_no_thought_where_it_is_shown_all_the_same() {
+        let expected = [TaggedSpan::Start, thought("\nhm <think>"), TaggedSpan::End, answer("c")];
+        check(true, "<think>\nhm <think></think>c", &expected);
+        check(true, "\n <think>\nhm <think></think>c", &expected);
+        check(true, "hm <think>x", &[thought("hm <think>x")]);
+        let many = format!("{} <think>x", " ".repeat(SPACE_MAX));
+        check(true, &many, &[thought(&many)]);
     }
 
     #[test]
@@ -275,6 +296,10 @@ mod tests {
         let mut splitter = Splitter::new("<think>", "</think>", true);
         splitter.plain();
         assert_eq!(splitter.push("51"), [TaggedSpan::Answer("51".to_owned())]);
+        let mut splitter = Splitter::new("<think>", "</think>", true);
+        assert_eq!(splitter.push("\n"), []);
+        splitter.plain();
+        assert_eq!(splitter.push("51"), [TaggedSpan::Answer("\n51".to_owned())]);
         let mut splitter = Splitter::new("<think>", "</think>", true);
         assert_eq!(splitter.push("17"), [TaggedSpan::Thought("17".to_owned())]);
         splitter.plain();

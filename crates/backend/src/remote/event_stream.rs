@@ -6,8 +6,10 @@ use std::time::Duration;
 use bytes::Bytes;
 
 use crate::{Failure, Fault};
+use stint_types::chat::is_complete_json;
 use stint_types::units::Tokens;
 
+use super::answer_end::is_done;
 use super::refusal;
 use super::secret::Secret;
 use super::settings::Settings;
@@ -45,6 +47,8 @@ pub(super) struct UpstreamEventStream {
     timeouts: UpstreamTimeouts,
     /// How long to wait between two pieces, once there was one.
     idle: Duration,
+    /// The most to wait for what comes next, however long that may be else.
+    wait_max: Duration,
     /// How long its end may lag behind its last event.
     release_wait: Duration,
     /// How many more bytes may come.
@@ -67,6 +71,7 @@ impl UpstreamEventStream {
             logs_messages: settings.logs_messages,
             timeouts,
             idle: settings.idle,
+            wait_max: Duration::MAX,
             release_wait: settings.release_wait,
             bytes_left: u64::MAX,
         }
@@ -94,8 +99,8 @@ impl UpstreamEventStream {
         UpstreamEventStream { bytes_left, ..self }
     }
 
-    /// The next event; `None` at a clean end. A stream that breaks off inside an event is a failure, except
-    /// inside `[DONE]`, which some upstreams send without the blank line.
+    /// The next event; `None` at a clean end. A stream that breaks off inside an event is a failure, unless
+    /// only the blank line behind it is missing, as some upstreams leave it out at the end.
     pub(super) async fn next(&mut self) -> Result<Option<SseData>, Failure> {
         loop {
             if let Some(event) = self.ready.pop_front() {
@@ -109,7 +114,9 @@ impl UpstreamEventStream {
                 self.feed(Some(&part))?;
                 continue;
             }
-            let chunk = self.timeouts.wait(self.response.chunk(), "fell silent").await?;
+            let idle = self.timeouts.idle.min(self.wait_max);
+            let timeouts = UpstreamTimeouts { idle, ..self.timeouts };
+            let chunk = timeouts.wait(self.response.chunk(), "fell silent").await?;
             match chunk.map_err(|_| refusal::broken())? {
                 Some(chunk) => {
                     self.count_bytes(chunk.len())?;
@@ -128,6 +135,16 @@ impl UpstreamEventStream {
     /// A thought goes on that does not show: until more of the answer comes, it may be silent.
     pub(super) fn stop_idle_timeout(&mut self) {
         self.timeouts.idle = Duration::MAX;
+    }
+
+    /// From now on it waits no longer than that for what comes next.
+    pub(super) fn limit_wait(&mut self, wait_max: Duration) {
+        self.wait_max = wait_max;
+    }
+
+    /// Nothing more of it is wanted; its connection is not used again.
+    pub(super) fn abandon(&mut self) {
+        self.framing = AnswerFraming::Ended;
     }
 
     /// What an event says is wrong, as it may be logged.
@@ -163,7 +180,7 @@ impl UpstreamEventStream {
             (_, AnswerFraming::Ended) => Ok(()),
             (None, _) => match std::mem::replace(&mut self.framing, AnswerFraming::Ended) {
                 AnswerFraming::Events(scanner) => match scanner.finish().map_err(too_large)? {
-                    Some(event) if event == b"[DONE]" => {
+                    Some(event) if is_done(&event) || is_whole_object(&event) => {
                         self.ready.push_back(event);
                         Ok(())
                     }
@@ -174,4 +191,9 @@ impl UpstreamEventStream {
             },
         }
     }
+}
+
+/// True where nothing of an event's JSON is missing.
+fn is_whole_object(event: &[u8]) -> bool {
+    event.starts_with(b"{") && std::str::from_utf8(event).is_ok_and(is_complete_json)
 }

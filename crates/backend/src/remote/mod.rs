@@ -2,6 +2,7 @@
 //!
 //! Each API is two pure translations (our call to its JSON, its events to our pieces) and a thin piece of I/O.
 
+mod answer_end;
 pub mod anthropic;
 mod begun_answer;
 mod bounded_client;
@@ -64,6 +65,7 @@ use std::borrow::Cow;
 use std::collections::VecDeque;
 use std::fmt;
 use std::sync::Arc;
+use std::time::Duration;
 
 use futures_util::future::BoxFuture;
 use futures_util::{FutureExt, stream};
@@ -84,6 +86,7 @@ use super::{
 use client::UpstreamClient;
 use event_repair::EventRepair;
 use event_stream::UpstreamEventStream;
+use sse::SseData;
 use stream_output::StreamOutput;
 use tool_names::{OwnNameReader, ShortToolNames};
 
@@ -94,6 +97,9 @@ pub use secret::Secret;
 pub use settings::{Auth, LengthenedTimes, Settings, SettingsError};
 pub use silence_policy::SilencePolicy;
 pub use sse::SseLimits;
+
+/// How long the end of a stream may keep a caller waiting whose answer is whole and counted.
+const END_WAIT_MAX: Duration = Duration::from_secs(5);
 
 /// An upstream's API, as two pure translations: our call to what is sent, and its events to our pieces.
 pub trait Provider: fmt::Debug + Send + Sync + 'static {
@@ -303,6 +309,9 @@ pub trait EventReader: fmt::Debug + Send + 'static {
 
     /// The upstream has ended its stream; a failure where it was not complete.
     fn close(&mut self, pieces: &mut VecDeque<Piece>) -> Result<(), Failure>;
+
+    /// True once nothing of the answer is missing but the end of its stream, so that it may end in any way.
+    fn is_complete(&self) -> bool;
 }
 
 impl EventReader for Box<dyn EventReader> {
@@ -312,6 +321,10 @@ impl EventReader for Box<dyn EventReader> {
 
     fn close(&mut self, pieces: &mut VecDeque<Piece>) -> Result<(), Failure> {
         (**self).close(pieces)
+    }
+
+    fn is_complete(&self) -> bool {
+        (**self).is_complete()
     }
 }
 
@@ -325,6 +338,8 @@ struct RemoteStream<R> {
     failure: Option<Failure>,
     /// What it has written and counted.
     output: StreamOutput,
+    /// Some usage came.
+    is_counted: bool,
     is_finished: bool,
 }
 
@@ -344,6 +359,7 @@ fn generation_stream<R: EventReader>(
         repair: EventRepair::default(),
         failure: None,
         output: StreamOutput::Nothing,
+        is_counted: false,
         is_finished: false,
     });
     Box::pin(stream::unfold(flow, |mut flow| async move {
@@ -386,15 +402,32 @@ impl<R: EventReader> RemoteStream<R> {
     }
 
     async fn advance(&mut self) -> Result<(), Failure> {
-        let read = match self.events.next().await? {
+        let read = match self.next_event().await? {
             Some(event) => match self.reader.read(&event, &mut self.pieces) {
                 Ok(()) if self.pieces.is_empty() => refusal::of_unread_event(&event).map_or(Ok(()), Err),
-                Ok(()) => return Ok(()),
+                Ok(()) => {
+                    self.is_counted |= self.pieces.iter().any(|piece| matches!(piece, Piece::Usage(_)));
+                    return Ok(());
+                }
                 Err(failure) => self.read_repaired(&event, failure),
             },
             None => self.reader.close(&mut self.pieces),
         };
         read.map_err(|failure| self.events.for_log(failure))
+    }
+
+    /// The next event; nothing at the end. Behind a whole answer anything is an end: what breaks there, or is not said, was no part of it.
+    async fn next_event(&mut self) -> Result<Option<SseData>, Failure> {
+        let is_whole = self.reader.is_complete();
+        self.events.limit_wait(if is_whole && self.is_counted { END_WAIT_MAX } else { Duration::MAX });
+        match self.events.next().await {
+            Err(failure) if is_whole => {
+                tracing::debug!(%failure, "an answer was whole before its stream broke off");
+                self.events.abandon();
+                Ok(None)
+            }
+            event => event,
+        }
     }
 
     /// Reads an event again whose reader failed, if that may be since not all of it is text.

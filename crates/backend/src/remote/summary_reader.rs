@@ -22,6 +22,10 @@ impl<R: EventReader> EventReader for SummaryReader<R> {
         pieces.iter_mut().for_each(summarize);
         closed
     }
+
+    fn is_complete(&self) -> bool {
+        self.0.is_complete()
+    }
 }
 
 fn summarize(piece: &mut Piece) {

@@ -320,11 +320,60 @@ async fn a_stream_that_breaks_off_is_never_a_clean_end() {
     let truncated = "the upstream's stream broke off: upstream_truncated";
     let whole = events(&[chunk("4"), chunk("2")]);
     check(stream(&whole), 2, Fault::Backend, truncated, false).await;
-    check(stream(&whole[..whole.len() - 2]), 1, Fault::Backend, truncated, false).await;
-    let short =
-        format!("HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\ncontent-length: 9999\r\n\r\n{whole}");
-    let steps = vec![AnswerStep::Send(short.into_bytes())];
-    check(steps, 2, Fault::Backend, "the connection to the upstream broke", false).await;
+    check(stream(&whole[..whole.len() - 2]), 2, Fault::Backend, truncated, false).await;
+    check(stream(&whole[..whole.len() - 3]), 1, Fault::Backend, truncated, false).await;
+    check(broken(&whole), 2, Fault::Backend, "the connection to the upstream broke", false).await;
+    for word in ["", "stop"] {
+        let said = json!({"choices": [{"index": 0, "delta": {"content": "4"}, "finish_reason": word}]});
+        let steps = broken(&events(&[said.clone(), said]));
+        check(steps, 2, Fault::Backend, "the connection to the upstream broke", false).await;
+    }
+}
+
+/// A stream whose connection breaks.
+fn broken(text: &str) -> Vec<AnswerStep> {
+    let head = "HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\ncontent-length: 9999\r\n\r\n";
+    vec![AnswerStep::Send(format!("{head}{text}").into_bytes())]
+}
+
+/// Answers, says that it is done, and counts.
+fn whole_answer() -> String {
+    let finish = json!({"choices": [{"index": 0, "delta": {}, "finish_reason": "stop"}]});
+    let counts = json!({"choices": [], "usage": {"prompt_tokens": 10, "completion_tokens": 5}});
+    events(&[chunk("42"), finish, counts])
+}
+
+#[tokio::test]
+async fn an_answer_that_is_whole_is_kept_however_its_stream_ends() {
+    let whole = whole_answer();
+    for (steps, pieces) in [
+        (broken(&whole), 3),
+        (stream(&whole[..whole.len() - 1]), 3),
+        (stream(&whole[..whole.len() - 3]), 2),
+        (stream(&format!("{whole}data: [DO")), 3),
+    ] {
+        let upstream = TestUpstream::start(vec![(CHAT, steps)]).await;
+        let (seen, failure) = run(&openai(&upstream.address), total()).await;
+        assert_eq!((seen.len(), failure), (pieces, None), "{seen:?}");
+        assert!(matches!(seen.last(), Some(Piece::End(GenerationEnd::Stop { .. }))), "{seen:?}");
+    }
+}
+
+#[tokio::test]
+async fn an_answer_that_is_whole_and_counted_does_not_wait_long_for_the_end_of_its_stream() {
+    let steps = with(stream(&whole_answer()), [AnswerStep::Hang]);
+    let upstream = TestUpstream::start(vec![(CHAT, steps)]).await;
+    let mut generation = openai(&upstream.address).generate(total()).await.unwrap();
+    let mut pieces = vec![generation.next().await.unwrap().unwrap()];
+    tokio::time::pause();
+    let began = tokio::time::Instant::now();
+    while let Some(piece) = generation.next().await {
+        pieces.push(piece.unwrap());
+    }
+    assert!(matches!(pieces.last(), Some(Piece::End(_))), "{pieces:?}");
+    assert_eq!(began.elapsed().as_secs(), 5);
+    drop(generation);
+    upstream.left().await;
 }
 
 #[tokio::test]

@@ -98,6 +98,10 @@ impl<R: EventReader> EventReader for OwnNameReader<R> {
         pieces.iter_mut().for_each(|piece| self.names.restore(piece));
         closed
     }
+
+    fn is_complete(&self) -> bool {
+        self.reader.is_complete()
+    }
 }
 
 #[cfg(test)]

@@ -117,6 +117,10 @@ impl<R: EventReader> EventReader for UnfencedReader<R> {
         self.end(pieces);
         result
     }
+
+    fn is_complete(&self) -> bool {
+        self.reader.is_complete()
+    }
 }
 
 /// How a text begins.
@@ -180,6 +184,10 @@ mod tests {
         fn close(&mut self, pieces: &mut VecDeque<Piece>) -> Result<(), Failure> {
             pieces.push_back(Piece::End(GenerationEnd::Limit));
             Ok(())
+        }
+
+        fn is_complete(&self) -> bool {
+            false
         }
     }
 

@@ -137,9 +137,14 @@ impl AnthropicReader {
         }
     }
 
+    /// Takes counts. What was counted of the prompt stays: some servers say 0 of it at the end.
     fn count(&mut self, usage: &Value) {
-        let told = usage.as_object().into_iter().flatten().filter(|(_, count)| !count.is_null());
-        self.counts.extend(told.map(|(name, count)| (name.clone(), count.clone())));
+        for (name, count) in usage.as_object().into_iter().flatten() {
+            let was_told = name != "output_tokens" && is_nothing(count) && self.counts.contains_key(name);
+            if !(count.is_null() || was_told) {
+                self.counts.insert(name.clone(), count.clone());
+            }
+        }
     }
 
     /// What was read from the cache or put into it is not among `input_tokens`; what was thought is among
@@ -283,6 +288,20 @@ impl crate::remote::EventReader for AnthropicReader {
         pieces.extend(self.take_besides().map(Box::new).map(Piece::Members));
         pieces.push_back(Piece::End(ending));
         Ok(())
+    }
+
+    /// A call's arguments may come with the end of its block.
+    fn is_complete(&self) -> bool {
+        self.ending.is_some() && self.open.is_empty()
+    }
+}
+
+/// True for a count of 0, and for an object of such.
+fn is_nothing(count: &Value) -> bool {
+    match count {
+        Value::Number(number) => number.as_u64() == Some(0),
+        Value::Object(counts) => counts.values().all(is_nothing),
+        _ => false,
     }
 }
 

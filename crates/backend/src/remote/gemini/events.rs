@@ -2,9 +2,10 @@
 
 use std::collections::VecDeque;
 
-use serde::Deserialize;
+use serde::{Deserialize, Deserializer};
 use serde_json::{Map, Value, json};
 
+use crate::remote::answer_end::AnswerEnd;
 use crate::remote::call_ids::CallIds;
 use crate::remote::refusal;
 use crate::remote::uncounted::{answer, stop};
@@ -24,11 +25,13 @@ pub(super) struct GeminiReader {
     calls: usize,
     usage: Option<TokenUsage>,
     ending: Option<GenerationEnd>,
+    answer_end: AnswerEnd,
 }
 
 #[derive(Debug, Default, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 struct GeminiResponse {
+    #[serde(deserialize_with = "or_default")]
     candidates: Vec<GeminiCandidate>,
     prompt_feedback: Value,
     usage_metadata: Value,
@@ -38,7 +41,9 @@ struct GeminiResponse {
 #[derive(Debug, Default, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 struct GeminiCandidate {
+    #[serde(deserialize_with = "or_default")]
     index: u32,
+    #[serde(deserialize_with = "or_default")]
     content: GeminiContent,
     finish_reason: Option<String>,
 }
@@ -46,6 +51,7 @@ struct GeminiCandidate {
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
 struct GeminiContent {
+    #[serde(deserialize_with = "or_default")]
     parts: Vec<GeminiPart>,
 }
 
@@ -53,6 +59,7 @@ struct GeminiContent {
 #[serde(rename_all = "camelCase", default)]
 struct GeminiPart {
     text: Option<String>,
+    #[serde(deserialize_with = "or_default")]
     thought: bool,
     thought_signature: Option<String>,
     function_call: Option<GeminiFunctionCall>,
@@ -81,7 +88,13 @@ impl GeminiInlineData {
 struct GeminiFunctionCall {
     id: Option<String>,
     name: String,
+    #[serde(deserialize_with = "or_default")]
     args: Map<String, Value>,
+}
+
+/// What is `null` as if it were not there.
+fn or_default<'de, D: Deserializer<'de>, T: Deserialize<'de> + Default>(from: D) -> Result<T, D::Error> {
+    Ok(Option::deserialize(from)?.unwrap_or_default())
 }
 
 /// What there is none of is left out.
@@ -97,15 +110,19 @@ struct GeminiUsageMetadata {
 
 impl GeminiReader {
     pub(super) fn new(maker: ThoughtSigner, ids: CallIds) -> GeminiReader {
-        GeminiReader { maker, ids, calls: 0, usage: None, ending: None }
+        GeminiReader { maker, ids, calls: 0, usage: None, ending: None, answer_end: AnswerEnd::default() }
     }
 
     fn candidate(&mut self, candidate: GeminiCandidate, pieces: &mut VecDeque<Piece>) -> Result<(), Failure> {
+        if !candidate.content.parts.is_empty() {
+            self.answer_end.more_came();
+        }
         for part in candidate.content.parts {
             self.part(part, pieces);
         }
         if let Some(word) = candidate.finish_reason {
             self.ending = Some(self.finish(&word)?);
+            self.answer_end.stated(&word);
         }
         Ok(())
     }
@@ -214,5 +231,9 @@ impl crate::remote::EventReader for GeminiReader {
     fn close(&mut self, pieces: &mut VecDeque<Piece>) -> Result<(), Failure> {
         pieces.push_back(Piece::End(self.ending.ok_or_else(refusal::truncated)?));
         Ok(())
+    }
+
+    fn is_complete(&self) -> bool {
+        self.answer_end.is_reached()
     }
 }

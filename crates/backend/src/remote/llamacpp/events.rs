@@ -5,6 +5,7 @@ use std::collections::VecDeque;
 use serde::Deserialize;
 use serde_json::Value;
 
+use crate::remote::answer_end::is_done;
 use crate::remote::refusal;
 use crate::{Failure, Fault, GenerationEnd, Piece, TagEdge, TokenUsage};
 use stint_prompt::tags::{Splitter, TaggedSpan};
@@ -128,7 +129,7 @@ impl LlamaCppReader {
 
 impl crate::remote::EventReader for LlamaCppReader {
     fn read(&mut self, data: &[u8], pieces: &mut VecDeque<Piece>) -> Result<(), Failure> {
-        if self.is_finished || data == b"[DONE]" {
+        if self.is_finished || is_done(data) {
             return Ok(());
         }
         let event: LlamaCppEvent = serde_json::from_slice(data)
@@ -149,6 +150,11 @@ impl crate::remote::EventReader for LlamaCppReader {
 
     fn close(&mut self, _: &mut VecDeque<Piece>) -> Result<(), Failure> {
         Err(refusal::truncated())
+    }
+
+    /// Its last event ends it.
+    fn is_complete(&self) -> bool {
+        false
     }
 }
 

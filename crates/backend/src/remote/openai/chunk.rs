@@ -65,8 +65,10 @@ impl<'de: 'a, 'a> Deserialize<'de> for OpenAiChunk<'a> {
 #[derive(Debug, Default)]
 pub(super) struct OpenAiChunkChoice<'a> {
     pub(super) index: u32,
-    /// What is new; in an answer that comes in one piece, all of it.
-    pub(super) delta: Option<OpenAiDelta<'a>>,
+    /// What is new.
+    delta: Option<OpenAiDelta<'a>>,
+    /// All of the answer; some have it in each chunk, as far as it has come.
+    message: Option<Box<OpenAiDelta<'a>>>,
     pub(super) finish_reason: Option<Cow<'a, str>>,
     /// The tokens of this chunk, if they are reported.
     token_ids: RareValue,
@@ -83,9 +85,9 @@ impl<'de> KnownMembers<'de> for OpenAiChunkChoice<'de> {
 
     fn read_member<M: MapAccess<'de>>(&mut self, name: &str, members: &mut M) -> Result<bool, M::Error> {
         match name {
-            "index" => self.index = members.next_value()?,
-            // A piece of a stream has the one, a whole answer the other.
-            "delta" | "message" => self.delta = members.next_value::<Option<_>>()?.or(self.delta.take()),
+            "index" => self.index = members.next_value::<Option<_>>()?.unwrap_or_default(),
+            "delta" => self.delta = members.next_value::<Option<_>>()?.or(self.delta.take()),
+            "message" => self.message = members.next_value::<Option<_>>()?.or(self.message.take()),
             "finish_reason" => self.finish_reason = borrowed_text(members)?,
             "token_ids" => self.token_ids = members.next_value()?,
             "usage" => self.usage = members.next_value()?,
@@ -113,7 +115,17 @@ fn borrowed_text<'de, M: MapAccess<'de>>(members: &mut M) -> Result<Option<Cow<'
     Ok(members.next_value::<Borrowed<'de>>()?.0)
 }
 
-impl OpenAiChunkChoice<'_> {
+impl<'a> OpenAiChunkChoice<'a> {
+    /// What is new of the answer. A message beside it repeats what came before, unless nothing did: some write a whole answer so.
+    pub(super) fn take_new(&mut self, has_begun: bool) -> OpenAiDelta<'a> {
+        let message = self.message.take().map(|message| *message);
+        match (self.delta.take(), message) {
+            (Some(delta), Some(message)) if !has_begun && delta.is_blank() => message,
+            (Some(delta), _) => delta,
+            (None, message) => message.unwrap_or_default(),
+        }
+    }
+
     /// The chances of the content's tokens.
     pub(super) fn take_logprobs(&mut self) -> Vec<Value> {
         match self.logprobs.get_mut("content").map(Value::take) {
@@ -134,7 +146,8 @@ impl OpenAiChunkChoice<'_> {
 pub(super) struct OpenAiDelta<'a> {
     #[serde(borrow)]
     pub(super) content: LenientText<'a>,
-    pub(super) refusal: Option<String>,
+    #[serde(borrow)]
+    pub(super) refusal: LenientText<'a>,
     /// The sources of the content. Read leniently.
     pub(super) annotations: RareValue,
     /// Pictures that the model made.
@@ -154,9 +167,38 @@ pub(super) struct OpenAiDelta<'a> {
     pub(super) thinking: LenientText<'a>,
     #[serde(borrow)]
     pub(super) tool_calls: Option<Vec<OpenAiCallDelta<'a>>>,
+    /// The only call, as older servers tell it. Read leniently.
+    function_call: RareValue,
 }
 
-impl OpenAiDelta<'_> {
+impl<'a> OpenAiDelta<'a> {
+    /// True if it has nothing of the answer.
+    fn is_blank(&self) -> bool {
+        let has_calls = self.tool_calls.as_ref().is_some_and(|calls| !calls.is_empty());
+        let has_text = self.content.present().is_some() || self.refusal.present().is_some();
+        let has_more = has_text || !self.content.as_array().is_empty() || self.function_call.is_object();
+        !has_calls && !has_more && self.thought().is_empty()
+    }
+
+    /// More of the only call, as older servers tell it. One that has not begun begins with its name.
+    pub(super) fn take_function_call(&mut self, has_begun: bool) -> Option<OpenAiCallDelta<'a>> {
+        let Value::Object(mut told) = self.function_call.take() else { return None };
+        let name = told.get("name").and_then(Value::as_str).filter(|name| !name.is_empty());
+        let name = name.map(str::to_owned);
+        let arguments = match told.get_mut("arguments").map(Value::take) {
+            Some(Value::String(text)) => LenientText::Text(text.into()),
+            None | Some(Value::Null) => LenientText::Absent,
+            Some(other) => LenientText::Other(Box::new(other)),
+        };
+        let function = (name.is_some() || has_begun).then_some(OpenAiFunctionDelta { name, arguments });
+        function.map(|function| OpenAiCallDelta {
+            index: Some(0),
+            id: None,
+            function: Some(function),
+            extra_content: RareValue::default(),
+        })
+    }
+
     /// More of the thought, under whichever name: several may say the same.
     pub(super) fn thought(&self) -> String {
         let named = [&self.reasoning_content, &self.reasoning, &self.thinking];

@@ -5,6 +5,7 @@ use std::collections::VecDeque;
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
+use crate::remote::answer_end::{AnswerEnd, is_done};
 use crate::remote::caller_options::PENALTIES;
 use crate::remote::finish_word;
 use crate::remote::refusal;
@@ -49,6 +50,7 @@ pub(super) fn body(settings: &Settings, call: &BackendCall, prompt: &RawPrompt, 
 #[derive(Debug, Default)]
 pub(super) struct OpenAiCompletionReader {
     ending: Option<GenerationEnd>,
+    answer_end: AnswerEnd,
     counter: UsageReader,
 }
 
@@ -72,11 +74,11 @@ struct OpenAiCompletionChoice {
 
 impl crate::remote::EventReader for OpenAiCompletionReader {
     fn read(&mut self, data: &[u8], pieces: &mut VecDeque<Piece>) -> Result<(), Failure> {
-        if data == b"[DONE]" {
+        if is_done(data) {
             pieces.push_back(Piece::End(self.ending.unwrap_or_else(stop)));
             return Ok(());
         }
-        if data.is_empty() {
+        if data.trim_ascii().is_empty() {
             return Ok(());
         }
         let chunk: OpenAiCompletionChunk = serde_json::from_slice(data)
@@ -88,10 +90,12 @@ impl crate::remote::EventReader for OpenAiCompletionReader {
         }
         for choice in chunk.choices.into_iter().take(1) {
             if !choice.text.is_empty() {
+                self.answer_end.more_came();
                 pieces.push_back(Piece::Answer { text: choice.text, tokens: Tokens::ZERO });
             }
             if let Some(word) = choice.finish_reason {
                 self.ending = Some(finish_word::ending(&word)?);
+                self.answer_end.stated(&word);
             }
         }
         pieces.extend(usage.map(Piece::Usage));
@@ -102,5 +106,9 @@ impl crate::remote::EventReader for OpenAiCompletionReader {
         let ending = self.ending.ok_or_else(refusal::truncated)?;
         pieces.push_back(Piece::End(ending));
         Ok(())
+    }
+
+    fn is_complete(&self) -> bool {
+        self.answer_end.is_reached()
     }
 }

@@ -4,6 +4,7 @@ use std::collections::VecDeque;
 
 use serde_json::Value;
 
+use crate::remote::answer_end::{AnswerEnd, is_done};
 use crate::remote::finish_word;
 use crate::remote::json_text::from_json;
 use crate::remote::refusal;
@@ -37,6 +38,7 @@ pub(super) struct OpenAiChatReader {
     /// True if a closed thought was gone on from in the content: what is taken for a thought there is none.
     answers_only: bool,
     ending: Option<GenerationEnd>,
+    answer_end: AnswerEnd,
     counter: UsageReader,
     progress: StreamProgress,
     calls: StreamedCalls,
@@ -83,6 +85,7 @@ impl OpenAiChatReader {
             beginning,
             answers_only: resumes && dialect.resume == ResumeMethod::FinalMessage,
             ending: None,
+            answer_end: AnswerEnd::default(),
             counter: UsageReader::default(),
             progress: StreamProgress::default(),
             calls: StreamedCalls::new(call),
@@ -96,10 +99,14 @@ impl OpenAiChatReader {
         }
     }
 
-    fn choice(&mut self, choice: OpenAiChunkChoice<'_>, pieces: &mut VecDeque<Piece>) -> Result<(), Failure> {
-        let tokens = Tokens(choice.tokens());
+    fn choice(
+        &mut self,
+        mut choice: OpenAiChunkChoice<'_>,
+        pieces: &mut VecDeque<Piece>,
+    ) -> Result<(), Failure> {
+        let (tokens, before) = (Tokens(choice.tokens()), pieces.len());
+        let mut delta = choice.take_new(self.progress.has_thought || self.progress.has_answer);
         self.besides.keep_of_choice(choice.unknown);
-        let mut delta = choice.delta.unwrap_or_default();
         let text = delta.thought();
         if !text.is_empty() || delta.content.present().is_some() {
             self.calls.release(pieces);
@@ -116,9 +123,9 @@ impl OpenAiChatReader {
             details.push(delta.reasoning_details.take());
         }
         self.content(&delta.content, pieces);
-        if let Some(text) = delta.refusal.take().filter(|text| !text.is_empty()) {
+        if let Some(text) = delta.refusal.present() {
             pieces.extend(refusal_begins(&mut self.refuses));
-            pieces.push_back(answer(text));
+            pieces.push_back(answer(text.to_owned()));
         }
         if let Value::Array(sources) = delta.annotations.take() {
             let sources = sources.into_iter().filter(Value::is_object);
@@ -126,12 +133,18 @@ impl OpenAiChatReader {
         }
         self.besides.keep_of_message(&mut delta);
         pieces.extend(made_media(&mut delta));
-        for call in delta.tool_calls.into_iter().flatten() {
+        let only_call = delta.take_function_call(!self.calls.is_empty());
+        let calls = delta.tool_calls.unwrap_or_default();
+        for call in only_call.filter(|_| calls.is_empty()).into_iter().chain(calls) {
             self.calls.read(call, pieces);
         }
         distribute_tokens(tokens, pieces);
+        if pieces.len() > before {
+            self.answer_end.more_came();
+        }
         if let Some(word) = choice.finish_reason {
             self.ending = Some(finish_word::ending(&word)?);
+            self.answer_end.stated(&word);
         }
         Ok(())
     }
@@ -243,12 +256,12 @@ impl OpenAiChatReader {
 
 impl crate::remote::EventReader for OpenAiChatReader {
     fn read(&mut self, data: &[u8], pieces: &mut VecDeque<Piece>) -> Result<(), Failure> {
-        if data == b"[DONE]" {
+        if is_done(data) {
             let unsaid = if self.calls.is_empty() { stop() } else { GenerationEnd::ToolCalls };
             self.end(self.ending.unwrap_or(unsaid), pieces);
             return Ok(());
         }
-        if data.is_empty() {
+        if data.trim_ascii().is_empty() {
             return Ok(());
         }
         let OpenAiChunk { choices, usage, timings, error, system_fingerprint, unknown } = from_json(data)
@@ -277,6 +290,10 @@ impl crate::remote::EventReader for OpenAiChatReader {
         let ending = self.ending.ok_or_else(refusal::truncated)?;
         self.end(ending, pieces);
         Ok(())
+    }
+
+    fn is_complete(&self) -> bool {
+        self.answer_end.is_reached()
     }
 }
 

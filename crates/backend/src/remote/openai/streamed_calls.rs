@@ -32,10 +32,17 @@ struct BegunCall {
     /// What its provider wants back with it.
     extra_content: Option<Map<String, Value>>,
     is_named: bool,
-    /// True if its first piece had all of its arguments.
-    is_whole: bool,
+    /// What its first piece had, if all of its arguments were in that.
+    whole: Option<WholeCall>,
     /// What may be only the beginning of its tool's name: nothing of it was passed on yet.
     held_name: Option<String>,
+}
+
+/// A call that came in one piece, with which it is known again: some have all calls in their last chunk once more.
+#[derive(Debug)]
+struct WholeCall {
+    name: Option<String>,
+    arguments: String,
 }
 
 /// A piece of a call: what is empty says nothing.
@@ -95,6 +102,9 @@ impl StreamedCalls {
         let Some((at, call)) = latest.and_then(|at| Some((at, self.calls.get_mut(at)?))) else {
             return self.begin(new, pieces);
         };
+        if new.repeats(call) {
+            return at;
+        }
         if let Some(held) = &call.held_name
             && let Some(name) = new.continued_name(call, held, &self.tools)
         {
@@ -117,13 +127,14 @@ impl StreamedCalls {
         let at = self.calls.len();
         self.numbered.extend(number.map(|number| (number, at)));
         let is_whole = arguments.starts_with('{') && is_complete_json(&arguments);
+        let whole = is_whole.then(|| WholeCall { name: name.clone(), arguments: arguments.clone() });
         let unique_id = self.ids.unique(id.clone());
         self.calls.push(BegunCall {
             id,
             unique_id: unique_id.clone(),
             extra_content: None,
             is_named: name.is_some(),
-            is_whole,
+            whole,
             held_name: None,
         });
         match name {
@@ -166,12 +177,19 @@ impl StreamedCallPiece {
         tools.iter().any(|tool| tool.starts_with(&name)).then_some(name)
     }
 
+    /// True if this is the call again, and nothing new.
+    fn repeats(&self, call: &BegunCall) -> bool {
+        let has_same_id = self.id.is_some() && self.id == call.id;
+        let whole = call.whole.as_ref().filter(|_| has_same_id);
+        whole.is_some_and(|whole| (&whole.name, &whole.arguments) == (&self.name, &self.arguments))
+    }
+
     /// True if this is a call of its own, and no more of the one that has its number. Some repeat the id and the name in every
     /// piece, and some make up an id for each; but what begins has a name, and nothing goes on from whole arguments.
     fn begins_after(&self, call: &BegunCall) -> bool {
         let has_other_id = self.id.is_some() && self.id != call.id;
         match (&self.name, self.number) {
-            (Some(_), _) if call.is_whole && !self.arguments.is_empty() => true,
+            (Some(_), _) if call.whole.is_some() && !self.arguments.is_empty() => true,
             (Some(_), None) => has_other_id || (call.is_named && self.id.is_none()),
             (Some(_), Some(_)) => call.is_named && has_other_id,
             (None, None) => has_other_id,

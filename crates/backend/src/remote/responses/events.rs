@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, VecDeque};
 
 use serde_json::Value;
 
+use crate::remote::answer_end::is_done;
 use crate::remote::call_ids::CallIds;
 use crate::remote::refusal;
 use crate::remote::uncounted::{answer, refusal_begins, stop, uncounted};
@@ -171,7 +172,7 @@ impl OpenAiResponsesReader {
 
 impl crate::remote::EventReader for OpenAiResponsesReader {
     fn read(&mut self, data: &[u8], pieces: &mut VecDeque<Piece>) -> Result<(), Failure> {
-        if data == b"[DONE]" {
+        if is_done(data) {
             return Ok(());
         }
         let event: Value = serde_json::from_slice(data)
@@ -228,6 +229,11 @@ impl crate::remote::EventReader for OpenAiResponsesReader {
     /// Every response says how it ends.
     fn close(&mut self, _: &mut VecDeque<Piece>) -> Result<(), Failure> {
         Err(refusal::truncated())
+    }
+
+    /// Its last event ends it.
+    fn is_complete(&self) -> bool {
+        false
     }
 }
 

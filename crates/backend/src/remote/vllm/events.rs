@@ -5,6 +5,7 @@ use std::collections::VecDeque;
 use serde::Deserialize;
 use serde_json::Value;
 
+use crate::remote::answer_end::is_done;
 use crate::remote::finish_word;
 use crate::remote::refusal;
 use crate::{Failure, Fault, GenerationEnd, Piece, TagEdge, TokenUsage};
@@ -128,7 +129,7 @@ impl VllmReader {
 
 impl crate::remote::EventReader for VllmReader {
     fn read(&mut self, data: &[u8], pieces: &mut VecDeque<Piece>) -> Result<(), Failure> {
-        if data == b"[DONE]" {
+        if is_done(data) {
             return self.close(pieces);
         }
         let chunk: VllmChunk = serde_json::from_slice(data)
@@ -147,6 +148,10 @@ impl crate::remote::EventReader for VllmReader {
         let ending = self.ending.ok_or_else(refusal::truncated)?;
         self.end(ending, pieces);
         Ok(())
+    }
+
+    fn is_complete(&self) -> bool {
+        self.ending.is_some()
     }
 }
 
