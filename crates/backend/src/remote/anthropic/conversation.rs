@@ -74,7 +74,7 @@ fn divided<'r>(settings: &Settings, request: &'r Request) -> (Vec<Placed<'r>>, V
     })
 }
 
-/// One text, or a block for each where some of it is to be kept in the cache.
+/// One text, or blocks where some of it is to be kept in the cache.
 fn system(settings: &Settings, messages: &[Placed<'_>]) -> Result<Option<Value>, Failure> {
     let all = || messages.iter().map(|(_, message)| *message);
     let is_marked = || all().any(|message| message.content.iter().any(|part| part.cache_ttl().is_some()));
@@ -83,7 +83,7 @@ fn system(settings: &Settings, messages: &[Placed<'_>]) -> Result<Option<Value>,
         let blocks = content(all().flat_map(|message| &message.content))?;
         return Ok((!blocks.is_empty()).then_some(Value::Array(blocks)));
     }
-    let texts: Vec<String> = all().map(Message::plain_text).filter(|text| !text.trim().is_empty()).collect();
+    let texts: Vec<String> = all().map(Message::paragraphs).filter(|text| !text.trim().is_empty()).collect();
     Ok((!texts.is_empty()).then(|| json!(texts.join("\n\n"))))
 }
 
@@ -104,8 +104,7 @@ fn signed_blocks(settings: &Settings, message: &Message) -> impl Iterator<Item =
 fn assistant(settings: &Settings, message: &Message, thinks: bool) -> Result<Vec<Value>, Failure> {
     let mut thoughts = signed_blocks(settings, message).filter(|_| thinks).peekable();
     let is_text = message.content.iter().all(|part| matches!(part, ContentPart::Text(_)));
-    let text = if is_text { message.plain_text() } else { String::new() };
-    let mut turn = AssistantTurn::new(&text, &message.tool_calls);
+    let mut turn = AssistantTurn::new(message.texts().filter(|_| is_text), &message.tool_calls);
     if !is_text {
         while let Some(thought) = thoughts.next_if(|thought| thought.calls == 0) {
             turn.push(thought.block);
@@ -130,12 +129,7 @@ fn result(parts: &[ContentPart], message: &Message) -> Result<Vec<Value>, Failur
     let keep = parts.iter().filter_map(ContentPart::cache_ttl).max();
     let given: Vec<ContentPart> = given.iter().filter(|part| !is_end(part)).cloned().collect();
     let of = sanitized_id(message.tool_call_id.as_deref().unwrap_or_default());
-    let given = if given.iter().any(|part| matches!(part, ContentPart::Other(_))) {
-        Value::Array(content(&given)?)
-    } else {
-        json!(Message { content: given, ..Message::text(Role::Tool, "") }.plain_text())
-    };
-    let mut result = json!({"type": "tool_result", "tool_use_id": of, "content": given});
+    let mut result = json!({"type": "tool_result", "tool_use_id": of, "content": result_content(&given)?});
     if marked {
         result["is_error"] = json!(true);
     }
@@ -145,6 +139,20 @@ fn result(parts: &[ContentPart], message: &Message) -> Result<Vec<Value>, Failur
     let mut blocks = vec![result];
     blocks.extend(content(after.iter().skip(1))?);
     Ok(blocks)
+}
+
+/// One text, or blocks: texts that stand apart stay so.
+fn result_content(parts: &[ContentPart]) -> Result<Value, Failure> {
+    if let [ContentPart::Text(only)] = parts {
+        return Ok(json!(only));
+    }
+    let is_text = parts.iter().all(|part| matches!(part, ContentPart::Text(_)));
+    let mut blocks = content(parts)?;
+    Ok(match blocks.as_mut_slice() {
+        [] => json!(""),
+        [only] if is_text => only["text"].take(),
+        _ => Value::Array(blocks),
+    })
 }
 
 /// Whether a result can be marked as failed: Claude takes that only of what is text, and not of nothing. Of others the words alone
@@ -233,6 +241,19 @@ mod tests {
             ..Message::text(Role::Tool, "")
         };
         result(&parts, &message).unwrap().swap_remove(0)
+    }
+
+    #[test]
+    fn texts_of_a_result_stay_apart() {
+        let given = |texts: &[&str]| {
+            let content: Vec<ContentPart> =
+                texts.iter().map(|text| ContentPart::Text((*text).to_owned())).collect();
+            let message = Message { content, ..Message::text(Role::Tool, "") };
+            result(&message.content, &message).unwrap()[0]["content"].clone()
+        };
+        assert_eq!(given(&["20", "30"]), json!([text_block("20"), text_block("30")]));
+        assert_eq!((given(&["20"]), given(&["20", " "])), (json!("20"), json!("20")));
+        assert_eq!((given(&[" "]), given(&[]), given(&["", ""])), (json!(" "), json!(""), json!("")));
     }
 
     /// "all content must be type text if `is_error` is true", and none may be empty.

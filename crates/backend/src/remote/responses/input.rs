@@ -26,7 +26,7 @@ pub(super) fn instructions_and_items(
     let is_alone = first == request.messages.len();
     let apart = if settings.rules.cache_breakpoints || is_alone { 0 } else { first };
     let (system, rest) = request.messages.split_at(apart);
-    let instructions: Vec<String> = system.iter().map(Message::plain_text).collect();
+    let instructions: Vec<String> = system.iter().map(Message::paragraphs).collect();
     let custom = CustomCalls::of(request);
     let items: Result<Vec<Vec<Value>>, Failure> =
         rest.iter().map(|message| items(settings, &custom, message)).collect();
@@ -91,7 +91,7 @@ fn assistant_items(settings: &Settings, custom: &CustomCalls<'_>, message: &Mess
     items
 }
 
-/// What some of a turn's text is for, and the byte at which that begins.
+/// What some of a turn's text is for, and the byte at which that begins. Each part of the text begins one.
 struct PlacedPhase<'m> {
     at: usize,
     word: Option<&'m str>,
@@ -103,7 +103,16 @@ impl PlacedPhase<'_> {
             at: letters.byte(phase.letters_before),
             word: phase.word.as_deref(),
         };
-        message.phases.iter().map(placed).collect()
+        let stated: Vec<PlacedPhase<'m>> = message.phases.iter().map(placed).collect();
+        let (mut all, mut at) = (Vec::new(), 0);
+        for text in message.texts() {
+            let begun = stated.partition_point(|phase| phase.at <= at);
+            all.push(PlacedPhase { at, word: stated[..begun].last().and_then(|phase| phase.word) });
+            at += text.len();
+        }
+        all.extend(stated);
+        all.sort_by_key(|phase| phase.at);
+        all
     }
 }
 
@@ -136,7 +145,7 @@ fn instructions(settings: &Settings, message: &Message) -> Result<Value, Failure
     if is_marked && settings.rules.cache_breakpoints {
         content(settings, &message.content)
     } else {
-        Ok(json!(message.plain_text()))
+        Ok(json!(message.paragraphs()))
     }
 }
 
