@@ -16,14 +16,21 @@ pub(super) struct AssistantTurn<'m> {
     texts: VecDeque<&'m str>,
     letters: usize,
     calls: &'m [ToolCall],
-    /// How many of the calls are.
+    /// What the calls are called here.
+    ids: Vec<String>,
+    /// How many of the calls are written.
     called: usize,
     blocks: Vec<Value>,
 }
 
 impl<'m> AssistantTurn<'m> {
-    pub(super) fn new(texts: impl Iterator<Item = &'m str>, calls: &'m [ToolCall]) -> AssistantTurn<'m> {
-        AssistantTurn { texts: texts.collect(), letters: 0, calls, called: 0, blocks: Vec::new() }
+    /// Of these texts and these calls, which have these ids here.
+    pub(super) fn new(
+        texts: impl Iterator<Item = &'m str>,
+        calls: &'m [ToolCall],
+        ids: Vec<String>,
+    ) -> AssistantTurn<'m> {
+        AssistantTurn { texts: texts.collect(), letters: 0, calls, ids, called: 0, blocks: Vec::new() }
     }
 
     /// Adds a block that is none of these.
@@ -77,20 +84,15 @@ impl<'m> AssistantTurn<'m> {
 
     fn call(&mut self) {
         let ToolCall { id, name, arguments } = &self.calls[self.called];
-        let (id, input) = (sanitized_id(id), parse_arguments(arguments));
-        self.push(json!({"type": "tool_use", "id": id, "name": name, "input": input}));
+        let (id, input) = (self.ids.get(self.called).unwrap_or(id), parse_arguments(arguments));
+        let block = json!({"type": "tool_use", "id": id, "name": name, "input": input});
+        self.push(block);
         self.called += 1;
     }
 }
 
 pub(super) fn text_block(text: &str) -> Value {
     json!({"type": "text", "text": text})
-}
-
-/// The id of a call, in the characters that are allowed there.
-pub(super) fn sanitized_id(id: &str) -> String {
-    let allowed = |character: char| character.is_ascii_alphanumeric() || matches!(character, '_' | '-');
-    id.chars().map(|character| if allowed(character) { character } else { '_' }).collect()
 }
 
 #[cfg(test)]
@@ -105,7 +107,7 @@ mod tests {
             calls: 0,
             starts: Vec::new(),
         };
-        let mut turn = AssistantTurn::new(["Ich höre.", " ", "Both."].into_iter(), &[]);
+        let mut turn = AssistantTurn::new(["Ich höre.", " ", "Both."].into_iter(), &[], Vec::new());
         for letters in [3, 9, 12] {
             turn.think(thought(letters));
         }

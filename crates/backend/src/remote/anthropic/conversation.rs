@@ -11,7 +11,8 @@ use stint_types::chat::{ContentPart, EffortChange, Message, Request, Role};
 
 use super::Settings;
 use super::additions::AdditionWriter;
-use super::assistant_turn::{AssistantTurn, sanitized_id, text_block};
+use super::assistant_turn::{AssistantTurn, text_block};
+use super::distinct_ids::DistinctIds;
 use super::placed_thought::PlacedThought;
 use super::turns::AnthropicTurns;
 
@@ -27,15 +28,18 @@ pub(super) fn turns(
     refuse_media_in_instructions(request)?;
     let (instructions, conversation) = divided(settings, request);
     let mut turns = AnthropicTurns::default();
-    let mut additions = AdditionWriter::new(settings, request);
+    let (mut additions, mut ids) = (AdditionWriter::new(settings, request), DistinctIds::default());
     let mut efforts = efforts.iter().peekable();
     for (at, message) in conversation {
         while let Some(change) = efforts.next_if(|change| change.after <= at) {
             turns.set_effort(&change.word);
         }
         match message.role {
-            Role::Assistant => turns.push("assistant", assistant(settings, message, thinks)?),
-            Role::Tool => turns.push("user", result(additions.before(message), message)?),
+            Role::Assistant => {
+                let ids = ids.of_calls(&message.tool_calls);
+                turns.push("assistant", assistant(settings, message, ids, thinks)?);
+            }
+            Role::Tool => turns.push("user", result(additions.before(message), message, &mut ids)?),
             Role::User => turns.push("user", content(additions.before(message))?),
             Role::System => turns.instruct(&content(&message.content)?),
         }
@@ -101,10 +105,15 @@ fn signed_blocks(settings: &Settings, message: &Message) -> impl Iterator<Item =
 }
 
 /// A turn of the model, with each thought where it stood: behind anything else it would not be accepted.
-fn assistant(settings: &Settings, message: &Message, thinks: bool) -> Result<Vec<Value>, Failure> {
+fn assistant(
+    settings: &Settings,
+    message: &Message,
+    ids: Vec<String>,
+    thinks: bool,
+) -> Result<Vec<Value>, Failure> {
     let mut thoughts = signed_blocks(settings, message).filter(|_| thinks).peekable();
     let is_text = message.content.iter().all(|part| matches!(part, ContentPart::Text(_)));
-    let mut turn = AssistantTurn::new(message.texts().filter(|_| is_text), &message.tool_calls);
+    let mut turn = AssistantTurn::new(message.texts().filter(|_| is_text), &message.tool_calls, ids);
     if !is_text {
         while let Some(thought) = thoughts.next_if(|thought| thought.calls == 0) {
             turn.push(thought.block);
@@ -117,7 +126,7 @@ fn assistant(settings: &Settings, message: &Message, thinks: bool) -> Result<Vec
 
 /// The result of a tool, of which `parts` are sent here. Only the whole of it can be marked for the cache, so what stands
 /// behind a mark, or was added by the gateway, comes after it.
-fn result(parts: &[ContentPart], message: &Message) -> Result<Vec<Value>, Failure> {
+fn result(parts: &[ContentPart], message: &Message, ids: &mut DistinctIds) -> Result<Vec<Value>, Failure> {
     let marked = message.is_error && takes_error_mark(parts);
     let parts = if marked { without_failed(parts) } else { parts };
     let is_end = |part: &ContentPart| {
@@ -128,7 +137,7 @@ fn result(parts: &[ContentPart], message: &Message) -> Result<Vec<Value>, Failur
     let (given, after) = parts.split_at(end.unwrap_or(parts.len()));
     let keep = parts.iter().filter_map(ContentPart::cache_ttl).max();
     let given: Vec<ContentPart> = given.iter().filter(|part| !is_end(part)).cloned().collect();
-    let of = sanitized_id(message.tool_call_id.as_deref().unwrap_or_default());
+    let of = ids.of_result(message.tool_call_id.as_deref().unwrap_or_default());
     let mut result = json!({"type": "tool_result", "tool_use_id": of, "content": result_content(&given)?});
     if marked {
         result["is_error"] = json!(true);
@@ -240,7 +249,7 @@ mod tests {
             is_error: true,
             ..Message::text(Role::Tool, "")
         };
-        result(&parts, &message).unwrap().swap_remove(0)
+        result(&parts, &message, &mut DistinctIds::default()).unwrap().swap_remove(0)
     }
 
     #[test]
@@ -249,7 +258,7 @@ mod tests {
             let content: Vec<ContentPart> =
                 texts.iter().map(|text| ContentPart::Text((*text).to_owned())).collect();
             let message = Message { content, ..Message::text(Role::Tool, "") };
-            result(&message.content, &message).unwrap()[0]["content"].clone()
+            result(&message.content, &message, &mut DistinctIds::default()).unwrap()[0]["content"].clone()
         };
         assert_eq!(given(&["20", "30"]), json!([text_block("20"), text_block("30")]));
         assert_eq!((given(&["20"]), given(&["20", " "])), (json!("20"), json!("20")));

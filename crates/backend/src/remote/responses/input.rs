@@ -4,13 +4,14 @@ use std::ops::Range;
 
 use serde_json::{Value, json};
 
+use crate::remote::call_ids::limited_id;
 use crate::remote::caller_options::{DocumentPart, refuse_media_in_instructions};
 use crate::remote::{user_turn, wire};
 use crate::{Failure, UnsupportedFeature};
 use stint_types::chat::{CacheTtl, ContentPart, Message, Request, Role, ToolCall, TurnPhase};
 
 use super::Settings;
-use super::custom_tools::CustomCalls;
+use super::custom_tools::{CALL_ID_MAX, CustomCalls};
 use super::letter_places::LetterPlaces;
 use super::reasoning::Reasoning;
 
@@ -53,7 +54,7 @@ fn items(settings: &Settings, custom: &CustomCalls<'_>, message: &Message) -> Re
             let of = message.tool_call_id.as_deref().unwrap_or_default();
             let output = content(settings, &message.content)?;
             let kind = if custom.has_result(of) { "custom_tool_call_output" } else { "function_call_output" };
-            vec![json!({"type": kind, "call_id": of, "output": output})]
+            vec![json!({"type": kind, "call_id": limited_id(of, CALL_ID_MAX), "output": output})]
         }
     })
 }
@@ -136,6 +137,7 @@ fn said(text: &str, phases: &[PlacedPhase<'_>], range: Range<usize>) -> Vec<Valu
 }
 
 fn function_call(ToolCall { id, name, arguments }: &ToolCall) -> Value {
+    let id = limited_id(id, CALL_ID_MAX);
     json!({"type": "function_call", "call_id": id, "name": name, "arguments": arguments})
 }
 
