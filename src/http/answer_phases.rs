@@ -151,8 +151,10 @@ impl AnswerPhases {
             return source;
         }
         for name in ["start_index", "end_index"] {
-            let Some(place) = source["url_citation"].get_mut(name) else { continue };
-            if let Some(at) = place.as_u64().and_then(|at| usize::try_from(at).ok()) {
+            let place = source.get_mut("url_citation").and_then(|cited| cited.get_mut(name));
+            if let Some(place) = place
+                && let Some(at) = place.as_u64().and_then(|at| usize::try_from(at).ok())
+            {
                 *place = at.saturating_add(self.added).saturating_sub(self.moved).into();
             }
         }
