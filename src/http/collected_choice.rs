@@ -2,6 +2,8 @@
 
 use stint_types::chat::{ChoiceEvent, FinishReason, is_complete_json};
 
+use super::answer_phases::{AnswerPhases, CommentaryPlace};
+
 /// The events of one choice, neighbours joined.
 #[derive(Debug, Clone, Default)]
 pub(super) struct CollectedChoice(Vec<ChoiceEvent>);
@@ -42,6 +44,14 @@ impl CollectedChoice {
             );
         }
         self
+    }
+
+    /// The same, with what the model says on its way in that place.
+    pub(super) fn with_commentary(self, place: CommentaryPlace) -> CollectedChoice {
+        let (mut phases, mut placed) = (AnswerPhases::new(place), CollectedChoice::default());
+        let events = self.0.into_iter().filter_map(|event| phases.place(event));
+        events.for_each(|event| placed.push(event));
+        placed
     }
 
     /// The same, to be looked at.

@@ -6,6 +6,7 @@ mod access_log;
 mod account_requests;
 pub mod admin;
 mod answer;
+mod answer_phases;
 mod anthropic;
 mod api_state;
 mod around;

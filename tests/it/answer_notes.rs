@@ -418,11 +418,17 @@ async fn check_sources(world: &World, messages: usize) {
         json!({ "type": "url_citation", "url_citation": cited })
     };
     let chat = ask(world, APIS[0], false).await.good();
-    assert_eq!(chat["choices"][0]["message"]["content"], "Rain.Wind.");
-    assert_eq!(chat["choices"][0]["message"]["annotations"], json!([nested(0), nested(5)]));
+    let (text, second) = if messages == 1 { ("Rain.Wind.", 5) } else { ("Rain.\n\nWind.", 7) };
+    assert_eq!(chat["choices"][0]["message"]["content"], text);
+    assert_eq!(chat["choices"][0]["message"]["annotations"], json!([nested(0), nested(second)]));
     let streamed = ask(world, APIS[0], true).await.chunks().all;
     let told = streamed.iter().filter_map(|chunk| chunk["choices"][0]["delta"]["annotations"].as_array());
-    assert_eq!(told.flatten().cloned().collect::<Vec<Value>>(), [nested(0), nested(5)]);
+    let numbered = |index: u64, mut entry: Value| {
+        entry["index"] = index.into();
+        entry
+    };
+    let expected = [numbered(0, nested(0)), numbered(1, nested(second))];
+    assert_eq!(told.flatten().cloned().collect::<Vec<Value>>(), expected);
 
     let flat = |start: u64| json!({ "type": "url_citation", "url": "https://a", "title": "A", "start_index": start, "end_index": start + 4 });
     let expected = if messages == 1 { vec![flat(0), flat(5)] } else { vec![flat(0), flat(0)] };

@@ -112,6 +112,10 @@ async fn what_contradicts_itself_is_refused_as_openai_does() {
             json!({ "response_format": { "type": "json_schema", "json_schema": { "schema": {} } } }),
             "response_format.json_schema.name",
         ),
+        (
+            json!({ "response_format": { "type": "json_schema", "json_schema": { "name": "x" } } }),
+            "response_format.json_schema.schema",
+        ),
         (json!({ "metadata": notes }), "metadata"),
         (json!({ "metadata": { "a": "x".repeat(600) } }), "metadata.a"),
     ] {

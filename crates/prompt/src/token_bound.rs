@@ -24,6 +24,8 @@ const FORM: u64 = 512;
 const SCHEMA_PART: u64 = 64;
 /// What is declared of a tool, besides its name, only because it was called before.
 const CALLED_TOOL: u64 = 64;
+/// What sets a text apart from the one before it.
+const PARAGRAPH: u64 = 2;
 /// What is said of images in a tool's result that stand in a message of their own, besides the call's id.
 const MOVED: u64 = 192;
 /// No text is written in tokens of so many bytes on average.
@@ -179,11 +181,20 @@ fn message(message: &Message, images: &ImageTokens) -> u64 {
     let passed: u64 = passed.map(|(name, value)| MESSAGE + bytes(name) + json(value)).sum();
     MESSAGE
         + content
+        + apart(message)
         + moved
         + passed
         + calls
         + signed
         + rest.into_iter().flatten().map(|text| bytes(text)).sum::<u64>()
+}
+
+/// What stands between the texts that the caller wrote apart. Some providers are sent each of a turn's as a message of its own.
+fn apart(message: &Message) -> u64 {
+    let own = message.content.iter().take_while(|part| !matches!(part, ContentPart::AdditionStart { .. }));
+    let texts = own.filter(|part| matches!(part, ContentPart::Text(_))).skip(1).count();
+    let each = if message.role == Role::Assistant { MESSAGE } else { PARAGRAPH };
+    u64::try_from(texts).unwrap_or(u64::MAX).saturating_mul(each)
 }
 
 fn part(part: &ContentPart, images: &ImageTokens) -> u64 {
@@ -226,6 +237,17 @@ mod tests {
         let request = Request::new("m", vec![message]);
         let bound = prompt_tokens(&request, &ImageTokens::default()).0;
         assert!((least..=most).contains(&bound), "{bound} is not within {least}..={most}");
+    }
+
+    #[test]
+    fn what_sets_texts_apart_is_counted() {
+        let bound = |role: Role, parts: usize| {
+            let content = vec![ContentPart::Text("a".to_owned()); parts];
+            let request = Request::new("m", vec![Message { content, ..Message::text(role, "") }]);
+            prompt_tokens(&request, &ImageTokens::default()).0
+        };
+        assert_eq!(bound(Role::Assistant, 1001) - bound(Role::Assistant, 1), 1000 * (1 + MESSAGE));
+        assert_eq!(bound(Role::Tool, 1001) - bound(Role::Tool, 1), 1000 * (1 + PARAGRAPH));
     }
 
     #[test]

@@ -20,11 +20,20 @@ const OTHERS: [&str; 5] =
 /// What the SDK calls a server that has no room.
 const OVERLOADED: u16 = 529;
 
+/// By these words clients of Anthropic's know that a conversation must be made shorter, whatever the code is.
+const TOO_LONG: &str = "prompt is too long";
+
 /// The body of an error.
 pub(super) fn object(problem: &ApiError, id: &str) -> Value {
     let mut error = problem.to_json()["error"].take();
     let kind = kind(problem.status());
     let details = details(&error);
+    if error["code"] == codes::CONTEXT_LENGTH_EXCEEDED.word
+        && let Value::String(message) = &mut error["message"]
+        && !message.contains(TOO_LONG)
+    {
+        *message = format!("{TOO_LONG}: {message}");
+    }
     if let Some(members) = error.as_object_mut() {
         members.insert("type".into(), kind.into());
         members.extend(details.map(|details| ("details".to_owned(), details)));
@@ -103,5 +112,23 @@ fn kind(status: StatusCode) -> &'static str {
         503 | OVERLOADED => "overloaded_error",
         504 => "timeout_error",
         _ => "api_error",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_prompt_that_is_too_long_is_told_in_anthropics_words() {
+        let told = |message: &str, code| {
+            let problem = ApiError::invalid(Some("messages"), message).with_code(code);
+            object(&problem, "req_1")["error"]["message"].as_str().unwrap_or_default().to_owned()
+        };
+        let said = told("This model's maximum context length is 9 tokens", codes::CONTEXT_LENGTH_EXCEEDED);
+        assert!(said.starts_with("prompt is too long: ") && said.ends_with("9 tokens"), "{said}");
+        let own = told("prompt is too long: 9 tokens > 8 maximum", codes::CONTEXT_LENGTH_EXCEEDED);
+        assert_eq!(own.matches(TOO_LONG).count(), 1, "{own}");
+        assert!(!told("no", codes::MISSING_REQUIRED_PARAMETER).contains(TOO_LONG));
     }
 }

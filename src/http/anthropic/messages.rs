@@ -11,6 +11,7 @@ use serde_json::json;
 use crate::gateway::{PromptCount, RequestReceipt, RequestTask};
 use crate::http::access_log;
 use crate::http::answer::{ParsedRequest, answer};
+use crate::http::answer_phases::CommentaryPlace;
 use crate::http::api_state::ApiState;
 use crate::http::collected_choice::CollectedChoice;
 use crate::http::dialect::{ApiDialect, StreamWriter};
@@ -33,7 +34,8 @@ pub(in crate::http) async fn messages(
     let ReceivedRequest { tenant, headers, body, members, digest, extensions } =
         ReceivedRequest::receive(&service, request, RequestTerms::CHARGED).await?;
     let (request, wanted) = read(members, &headers, &service.settings.efforts)?;
-    let dialect = MessagesDialect { thoughts: wanted.thoughts };
+    let dialect =
+        MessagesDialect { thoughts: wanted.thoughts, commentary: CommentaryPlace::in_blocks(&request) };
     let call = ParsedRequest {
         headers,
         body,
@@ -67,6 +69,7 @@ pub(in crate::http) async fn count_tokens(
 /// Anthropic's messages.
 struct MessagesDialect {
     thoughts: AnthropicThoughts,
+    commentary: CommentaryPlace,
 }
 
 impl ApiDialect for MessagesDialect {
@@ -75,11 +78,11 @@ impl ApiDialect for MessagesDialect {
     }
 
     async fn render(&self, receipt: &RequestReceipt, choices: Vec<CollectedChoice>, _: Timestamp) -> String {
-        message(receipt, choices, self.thoughts).to_string()
+        message(receipt, choices, self.thoughts, self.commentary).to_string()
     }
 
     fn stream_writer(&self, task: &RequestTask, _: Timestamp) -> Box<dyn StreamWriter> {
-        Box::new(AnthropicStreamWriter::new(task, self.thoughts))
+        Box::new(AnthropicStreamWriter::new(task, self.thoughts, self.commentary))
     }
 
     fn error_response(&self, problem: ApiError, id: RequestId) -> Response {

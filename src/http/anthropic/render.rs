@@ -3,6 +3,7 @@
 use serde_json::{Value, json};
 
 use crate::gateway::RequestReceipt;
+use crate::http::answer_phases::CommentaryPlace;
 use crate::http::budget_report::budget;
 use crate::http::collected_choice::CollectedChoice;
 use crate::http::provider_members;
@@ -18,13 +19,14 @@ pub(super) fn message(
     receipt: &RequestReceipt,
     choices: Vec<CollectedChoice>,
     thoughts: AnthropicThoughts,
+    commentary: CommentaryPlace,
 ) -> Value {
     let finish = receipt.choices.first().map_or(FinishReason::Stop, |choice| choice.finish);
     let choice = choices.into_iter().next().unwrap_or_default().without_partial_calls(finish);
     let mut message = empty_message(receipt.id, &receipt.model, &usage(receipt));
     let mut refusal = None;
     choice.events().iter().for_each(|event| note_refusal(&mut refusal, event));
-    message["content"] = blocks::render_blocks(choice, thoughts).into();
+    message["content"] = blocks::render_blocks(choice.with_commentary(commentary), thoughts).into();
     add_members(&mut message, stop(receipt, refusal.as_ref()));
     message["budget"] = json!(budget(receipt));
     provider_members::add(&mut message, provider_members::of_answer(receipt, AnswerApi::Messages));

@@ -5,13 +5,14 @@ use std::sync::Arc;
 use serde_json::{Value, json};
 
 use crate::gateway::{RequestReceipt, RequestTask};
+use crate::http::answer_phases::{AnswerPhases, CommentaryPlace};
 use crate::http::budget_report::budget;
 use crate::http::call_sequence::CallSequence;
 use crate::http::dialect::StreamWriter;
 use crate::http::error::ApiError;
 use crate::http::provider_members;
 use crate::http::signed;
-use stint_types::chat::{AnswerApi, ChoiceEvent, SignedThought, ToolCallDelta};
+use stint_types::chat::{AnswerApi, AnswerNote, ChoiceEvent, SignedThought, ToolCallDelta};
 use stint_types::units::{RequestId, Tokens};
 
 use super::blocks;
@@ -43,13 +44,18 @@ pub(super) struct AnthropicStreamWriter {
     open: Option<AnthropicOpenBlock>,
     /// How many blocks were opened.
     opened: u32,
+    phases: AnswerPhases,
     calls: CallSequence,
     /// That the model declines, and why, once it does.
     refusal: Option<ToldRefusal>,
 }
 
 impl AnthropicStreamWriter {
-    pub(super) fn new(task: &RequestTask, thoughts: AnthropicThoughts) -> AnthropicStreamWriter {
+    pub(super) fn new(
+        task: &RequestTask,
+        thoughts: AnthropicThoughts,
+        commentary: CommentaryPlace,
+    ) -> AnthropicStreamWriter {
         AnthropicStreamWriter {
             id: task.id(),
             model: task.model().clone(),
@@ -58,6 +64,7 @@ impl AnthropicStreamWriter {
             begun: false,
             open: None,
             opened: 0,
+            phases: AnswerPhases::new(commentary),
             calls: CallSequence::default(),
             refusal: None,
         }
@@ -74,6 +81,7 @@ impl AnthropicStreamWriter {
 
     fn event(&mut self, event: ChoiceEvent) -> String {
         note_refusal(&mut self.refusal, &event);
+        let Some(event) = self.phases.place(event) else { return String::new() };
         if self.is_shown(&event) {
             self.calls.push(event);
         }
@@ -84,7 +92,9 @@ impl AnthropicStreamWriter {
         match event {
             ChoiceEvent::Thought(_) => self.thoughts == AnthropicThoughts::Shown,
             ChoiceEvent::Signed(_) => self.thoughts != AnthropicThoughts::Hidden,
-            ChoiceEvent::Answer(_) | ChoiceEvent::ToolCall(_) => true,
+            ChoiceEvent::Answer(_) | ChoiceEvent::ToolCall(_) | ChoiceEvent::Note(AnswerNote::Phase(_)) => {
+                true
+            }
             ChoiceEvent::Note(_) | ChoiceEvent::Logprobs(_) => false,
         }
     }
@@ -111,6 +121,10 @@ impl AnthropicStreamWriter {
                 opened + &self.delta(&json!({ "type": "text_delta", "text": text }))
             }
             ChoiceEvent::ToolCall(piece) => self.call(&piece),
+            // What is said on the way and the final answer are blocks of their own.
+            ChoiceEvent::Note(AnswerNote::Phase(_)) if self.open == Some(AnthropicOpenBlock::Text) => {
+                self.close()
+            }
             ChoiceEvent::Note(_) | ChoiceEvent::Logprobs(_) => String::new(),
         }
     }
@@ -231,7 +245,7 @@ mod tests {
     use super::*;
     use stint_types::chat::{SigningDomain, ThoughtSigner};
 
-    fn chunks(thoughts: AnthropicThoughts) -> AnthropicStreamWriter {
+    fn chunks(thoughts: AnthropicThoughts, commentary: CommentaryPlace) -> AnthropicStreamWriter {
         AnthropicStreamWriter {
             id: RequestId::new(),
             model: "m".into(),
@@ -240,6 +254,7 @@ mod tests {
             begun: false,
             open: None,
             opened: 0,
+            phases: AnswerPhases::new(commentary),
             calls: CallSequence::default(),
             refusal: None,
         }
@@ -257,7 +272,16 @@ mod tests {
 
     /// `3+thinking` opens block 3, `3-` closes it, everything between is what was added to it.
     fn check(thoughts: AnthropicThoughts, said: Vec<ChoiceEvent>, expected: &str) {
-        let mut chunks = chunks(thoughts);
+        check_commentary(CommentaryPlace::Block, thoughts, said, expected);
+    }
+
+    fn check_commentary(
+        commentary: CommentaryPlace,
+        thoughts: AnthropicThoughts,
+        said: Vec<ChoiceEvent>,
+        expected: &str,
+    ) {
+        let mut chunks = chunks(thoughts, commentary);
         let mut text: String = said.into_iter().map(|event| chunks.event(event)).collect();
         text += &chunks.close_all();
         let short = |data: &str| {
@@ -290,6 +314,27 @@ mod tests {
         check(AnthropicThoughts::Shown, said(), "0+thinking a b  0- 1+text c 1-");
         check(AnthropicThoughts::Hidden, said(), "0+text c 0-");
         check(AnthropicThoughts::Sealed, said(), "0+text c 0-");
+    }
+
+    #[test]
+    fn what_is_said_on_the_way_has_a_block_of_its_own_or_is_thought_where_a_form_is_stated() {
+        let phase = |word: &str| ChoiceEvent::Note(AnswerNote::Phase(word.into()));
+        let said = || {
+            vec![
+                phase("commentary"),
+                ChoiceEvent::Answer("a".into()),
+                phase("final_answer"),
+                ChoiceEvent::Answer("b".into()),
+                ChoiceEvent::Answer("c".into()),
+            ]
+        };
+        check(AnthropicThoughts::Hidden, said(), "0+text a 0- 1+text b c 1-");
+        for (thoughts, expected) in [
+            (AnthropicThoughts::Shown, "0+thinking a  0- 1+text b c 1-"),
+            (AnthropicThoughts::Hidden, "0+text b c 0-"),
+        ] {
+            check_commentary(CommentaryPlace::Thought, thoughts, said(), expected);
+        }
     }
 
     #[test]

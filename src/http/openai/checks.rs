@@ -36,6 +36,9 @@ fn check_response_format(format: &Value) -> Result<(), ApiError> {
         Some("json_schema") if format["json_schema"]["name"].as_str().is_none_or(str::is_empty) => {
             Err(ApiError::missing("response_format.json_schema.name", "a name for the schema"))
         }
+        Some("json_schema") if format["json_schema"]["schema"].is_null() => {
+            Err(ApiError::missing("response_format.json_schema.schema", "a JSON schema"))
+        }
         Some(_) => Ok(()),
         None => Err(ApiError::missing("response_format.type", "text, json_object or json_schema")),
     }

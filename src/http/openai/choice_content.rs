@@ -2,6 +2,7 @@
 
 use serde_json::{Map, Value, json};
 
+use crate::http::answer_phases::CommentaryPlace;
 use crate::http::collected_choice::CollectedChoice;
 use crate::http::provider_members::DECLINED;
 use crate::http::signed;
@@ -24,9 +25,10 @@ pub(super) struct ChoiceContent {
 
 impl ChoiceContent {
     /// Of all events of a choice.
-    pub(super) fn of(choice: CollectedChoice) -> ChoiceContent {
+    pub(super) fn of(choice: CollectedChoice, commentary: CommentaryPlace) -> ChoiceContent {
         let mut content = ChoiceContent::default();
-        choice.into_events().into_iter().for_each(|event| content.add(event));
+        let events = choice.with_commentary(commentary).into_events();
+        events.into_iter().for_each(|event| content.add(event));
         // The model said only at the end that all of it declines.
         if content.refusal.as_ref().is_some_and(String::is_empty) {
             content.refusal = Some(std::mem::take(&mut content.answer));
@@ -55,7 +57,7 @@ impl ChoiceContent {
             AnswerNote::Annotation(source) => self.annotations.push(source),
             AnswerNote::Image(image) => self.images.push(image),
             AnswerNote::Audio(audio) => join_audio(&mut self.audio, audio),
-            // Chat completions have one message, and no place for this.
+            // Chat completions have one message; its texts have their places already.
             AnswerNote::Phase(_) => {}
         }
     }

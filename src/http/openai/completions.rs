@@ -11,6 +11,7 @@ use futures_util::future::BoxFuture;
 
 use crate::gateway::{RequestReceipt, RequestTask};
 use crate::http::answer::{ParsedRequest, answer};
+use crate::http::answer_phases::CommentaryPlace;
 use crate::http::api_state::ApiState;
 use crate::http::collected_choice::CollectedChoice;
 use crate::http::dialect::{ApiDialect, StreamWriter};
@@ -55,6 +56,7 @@ async fn complete(
         kind: format,
         thoughts: wanted.thoughts,
         mirror: service.settings.mirror_reasoning,
+        commentary: CommentaryPlace::in_text(&request),
     };
     let dialect = CompletionsDialect { options, include_usage: wanted.include_usage };
     let call = ParsedRequest {

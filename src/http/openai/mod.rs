@@ -5,6 +5,7 @@ mod checks;
 mod choice_content;
 mod chunk;
 pub(super) mod completions;
+mod list_places;
 mod parse;
 mod prefill;
 mod render;

@@ -4,6 +4,7 @@ use serde::Serialize;
 use serde_json::{Map, Value};
 
 use crate::gateway::RequestReceipt;
+use crate::http::answer_phases::CommentaryPlace;
 use crate::http::budget_report::{BudgetReport, budget};
 use crate::http::collected_choice::CollectedChoice;
 use crate::http::{provider_members, signed};
@@ -91,7 +92,7 @@ fn message(
         extras,
         mut reasoning_details,
         logprobs,
-    } = ChoiceContent::of(choice);
+    } = ChoiceContent::of(choice, options.commentary);
     if !options.thoughts {
         reasoning_details.clear();
     } else if options.mirror && !thought.is_empty() {
@@ -199,6 +200,7 @@ pub(super) struct OpenAiRenderOptions {
     pub(super) kind: CompletionFormat,
     pub(super) thoughts: bool,
     pub(super) mirror: bool,
+    pub(super) commentary: CommentaryPlace,
 }
 
 /// The whole answer as the text of one object.

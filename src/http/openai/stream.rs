@@ -6,6 +6,7 @@ use serde::Serialize;
 use serde_json::{Value, json};
 
 use crate::gateway::{RequestReceipt, RequestTask};
+use crate::http::answer_phases::AnswerPhases;
 use crate::http::budget_report::budget;
 use crate::http::dialect::StreamWriter;
 use crate::http::error::ApiError;
@@ -16,6 +17,7 @@ use stint_types::units::Timestamp;
 
 use super::choice_content::logprobs_member;
 use super::chunk::{CallPiece, ChunkChoice, ChunkDelta, CompletionChunk, FunctionPiece};
+use super::list_places::ListPlaces;
 use super::render::{CompletionFormat, OpenAiRenderOptions};
 use super::usage::usage;
 
@@ -45,6 +47,9 @@ pub(super) struct OpenAiStreamWriter {
     logprobs: Vec<Value>,
     /// The choices whose model declines.
     refusing: Vec<bool>,
+    /// Where each choice's texts stand, and the entries of its lists.
+    phases: Vec<AnswerPhases>,
+    places: Vec<ListPlaces>,
 }
 
 impl OpenAiStreamWriter {
@@ -66,6 +71,8 @@ impl OpenAiStreamWriter {
             text_frames: vec![None; choices],
             logprobs: vec![Value::Null; choices],
             refusing: vec![false; choices],
+            phases: vec![AnswerPhases::new(options.commentary); choices],
+            places: vec![ListPlaces::default(); choices],
         };
         OpenAiStreamWriter { frame: frame(&writer.chunk(&[])), ..writer }
     }
@@ -138,6 +145,18 @@ impl OpenAiStreamWriter {
 
     fn is_refusing(&self, index: u32) -> bool {
         usize::try_from(index).is_ok_and(|at| self.refusing.get(at).is_some_and(|refuses| *refuses))
+    }
+
+    /// An event, as its place among the others has it; nothing if it has none.
+    fn place(&mut self, index: u32, event: ChoiceEvent) -> Option<ChoiceEvent> {
+        let at = usize::try_from(index).ok()?;
+        let event = self.phases.get_mut(at)?.place(event)?;
+        Some(self.places.get_mut(at)?.number(event))
+    }
+
+    fn number_detail(&mut self, index: u32, detail: &mut Value) {
+        let places = self.places.get_mut(usize::try_from(index).unwrap_or(usize::MAX));
+        places.into_iter().for_each(|places| places.number_detail(detail));
     }
 
     /// What an event shows of a choice; nothing if it is not shown.
@@ -217,6 +236,7 @@ impl OpenAiStreamWriter {
 
 impl StreamWriter for OpenAiStreamWriter {
     fn write_event(&mut self, choice: u32, event: ChoiceEvent) -> String {
+        let Some(event) = self.place(choice, event) else { return String::new() };
         if let ChoiceEvent::Logprobs(entries) = event {
             if let Some(waiting) = self.logprobs.get_mut(usize::try_from(choice).unwrap_or(usize::MAX)) {
                 *waiting = logprobs_member(entries);
@@ -236,7 +256,10 @@ impl StreamWriter for OpenAiStreamWriter {
         {
             return written;
         }
-        let Some(delta) = self.delta(choice, &event) else { return String::new() };
+        let Some(mut delta) = self.delta(choice, &event) else { return String::new() };
+        if let Some([detail]) = &mut delta.reasoning_details {
+            self.number_detail(choice, detail);
+        }
         let choice = self.choice(choice, delta, None);
         self.event(&choice)
     }

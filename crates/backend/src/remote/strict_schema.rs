@@ -1,6 +1,7 @@
-//! Schemas that were written by Anthropic's rules, for upstreams with OpenAI's. There a strict schema requires all members of an
-//! object. One that may be left out is required here if it may be null, too: then the answer fits the caller's schema all the same.
-//! A schema that cannot be put so is not held to.
+//! Schemas for upstreams with OpenAI's rules. There an object says what members it has, even where it has none. Schemas that were
+//! written by Anthropic's rules are put otherwise, too: a strict schema requires all members of an object there. One that may be left
+//! out is required here if it may be null, too: then the answer fits the caller's schema all the same. A schema that cannot be put so
+//! is not held to.
 
 use std::collections::HashSet;
 
@@ -39,12 +40,27 @@ pub(super) fn response_format(request: &Request) -> Option<Value> {
 /// A tool's declaration, as OpenAI takes it.
 pub(super) fn declaration(request: &Request, tool: &Tool) -> Value {
     let mut declaration = tool.declaration.clone();
-    if request.schema_rules == SchemaRules::Anthropic
-        && let Some(function) = declaration.get_mut("function").and_then(Value::as_object_mut)
-    {
-        hold(function, "parameters");
+    if let Some(function) = declaration.get_mut("function").and_then(Value::as_object_mut) {
+        if request.schema_rules == SchemaRules::Anthropic {
+            hold(function, "parameters");
+        }
+        if let Some(Value::Object(parameters)) = function.get_mut("parameters") {
+            state_members(parameters);
+        }
     }
     declaration
+}
+
+/// What says in its own way of what a value consists.
+const STATED_OTHERWISE: [&str; 7] = ["$ref", "anyOf", "oneOf", "allOf", "not", "enum", "const"];
+
+/// Says of an object that its members are those that are listed: OpenAI refuses one that lists none.
+fn state_members(schema: &mut Map<String, Value>) {
+    let is_object = schema.get("type").is_none_or(|kind| kind == "object");
+    if is_object && !STATED_OTHERWISE.iter().any(|name| schema.contains_key(*name)) {
+        schema.entry("type").or_insert_with(|| json!("object"));
+        schema.entry("properties").or_insert_with(|| json!({}));
+    }
 }
 
 /// Puts a schema that is to be held to as strict ones must be, or has it not held to.
@@ -189,6 +205,23 @@ mod tests {
         check(&closed(&json!({ "a": { "oneOf": [{ "type": "string" }] } }), &["a"]), &None);
         let inner = json!({ "a": { "type": "array", "items": { "type": "object", "properties": {} } } });
         check(&closed(&inner, &["a"]), &None);
+    }
+
+    #[test]
+    fn a_tool_without_arguments_says_that_it_has_none() {
+        let request = Request::new("m", Vec::new());
+        let empty = json!({ "type": "object", "properties": {} });
+        let reference = json!({ "$ref": "#/$defs/a", "$defs": {} });
+        for (parameters, expected) in [
+            (json!({}), &empty),
+            (json!({ "type": "object" }), &empty),
+            (json!({ "properties": {} }), &empty),
+            (reference.clone(), &reference),
+        ] {
+            let function = json!({ "name": "now", "parameters": parameters });
+            let tool = Tool::new("now", json!({ "type": "function", "function": function }));
+            assert_eq!(declaration(&request, &tool)["function"]["parameters"], *expected);
+        }
     }
 
     #[test]

@@ -192,17 +192,39 @@ impl Message {
         })
     }
 
+    /// The text parts.
+    pub fn texts(&self) -> impl Iterator<Item = &str> {
+        self.content.iter().filter_map(|part| match part {
+            ContentPart::Text(text) => Some(text.as_str()),
+            ContentPart::Other(_) | ContentPart::AdditionStart { .. } | ContentPart::CacheBreakpoint(_) => {
+                None
+            }
+        })
+    }
+
     /// The text parts, joined.
     pub fn plain_text(&self) -> String {
-        self.content
-            .iter()
-            .filter_map(|part| match part {
-                ContentPart::Text(text) => Some(text.as_str()),
-                ContentPart::Other(_)
-                | ContentPart::AdditionStart { .. }
-                | ContentPart::CacheBreakpoint(_) => None,
-            })
-            .collect()
+        self.texts().collect()
+    }
+
+    /// The text parts with an empty line between those that nothing else sets apart: for providers that take one text only. What the
+    /// gateway added, or put before, belongs to the text beside it.
+    pub fn paragraphs(&self) -> String {
+        let (mut all, mut is_added) = (String::new(), false);
+        for part in &self.content {
+            match part {
+                ContentPart::Text(text) => {
+                    let goes_on = all.is_empty() || all == Message::FAILED || is_added;
+                    if !(goes_on || text.is_empty() || all.ends_with('\n') || text.starts_with('\n')) {
+                        all.push_str("\n\n");
+                    }
+                    all.push_str(text);
+                }
+                ContentPart::AdditionStart { .. } => is_added = true,
+                ContentPart::Other(_) | ContentPart::CacheBreakpoint(_) => {}
+            }
+        }
+        all
     }
 }
 
@@ -218,6 +240,22 @@ mod tests {
     use std::time::Instant;
 
     use super::*;
+
+    #[test]
+    fn texts_that_stand_apart_are_paragraphs_of_one_text() {
+        let text = |text: &str| ContentPart::Text(text.to_owned());
+        let added = || ContentPart::AdditionStart { withheld: Arc::default() };
+        for (content, expected) in [
+            (vec![text("20"), text("30")], "20\n\n30"),
+            (vec![text("20"), text(""), text("30")], "20\n\n30"),
+            (vec![text("tool: a\n"), text("tool: b\n")], "tool: a\ntool: b\n"),
+            (vec![text(Message::FAILED), text("no cat")], "Error: no cat"),
+            (vec![text("found"), added(), text(" (2 left)")], "found (2 left)"),
+        ] {
+            let message = Message { content, ..Message::text(Role::Tool, "") };
+            assert_eq!(message.paragraphs(), expected);
+        }
+    }
 
     #[test]
     fn a_turn_of_many_phases_is_counted_once() {

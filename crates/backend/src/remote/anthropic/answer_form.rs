@@ -72,7 +72,8 @@ impl<'s> StrictTools<'s> {
 
     /// The schema of a tool's input, and whether its calls are held to it.
     pub(super) fn declare(&mut self, function: &FunctionDeclaration<'_>) -> (Value, bool) {
-        let plain = || function.parameters.clone();
+        let rules = self.rules;
+        let plain = || typed(rules, &function.parameters);
         if !function.strict {
             return (plain(), false);
         }
@@ -93,5 +94,30 @@ impl<'s> StrictTools<'s> {
         self.size = self.size.with(reduced.size)?;
         self.held += 1;
         Some(reduced.schema)
+    }
+}
+
+/// The schema as the caller wrote it. Claude must be told that it is of an object, which OpenAI's rules do without.
+fn typed(rules: SchemaRules, schema: &Value) -> Value {
+    let mut schema = schema.clone();
+    if rules == SchemaRules::OpenAi
+        && let Some(members) = schema.as_object_mut()
+    {
+        members.entry("type").or_insert_with(|| "object".into());
+    }
+    schema
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn a_schema_that_says_nothing_is_of_an_object() {
+        assert_eq!(typed(SchemaRules::OpenAi, &json!({})), json!({ "type": "object" }));
+        assert_eq!(typed(SchemaRules::OpenAi, &json!({ "type": "string" })), json!({ "type": "string" }));
+        assert_eq!(typed(SchemaRules::Anthropic, &json!({})), json!({}));
     }
 }

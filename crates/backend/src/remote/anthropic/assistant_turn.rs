@@ -1,5 +1,7 @@
 //! The blocks of a turn of the model, in the order in which they were written.
 
+use std::collections::VecDeque;
+
 use serde_json::{Value, json};
 
 use crate::remote::caller_options::parse_arguments;
@@ -7,22 +9,28 @@ use stint_types::chat::ToolCall;
 
 use super::placed_thought::PlacedThought;
 
-/// A turn that is being put together from its text, its calls and its thoughts.
+/// A turn that is being put together from its texts, its calls and its thoughts.
 #[derive(Debug)]
 pub(super) struct AssistantTurn<'m> {
-    text: &'m str,
-    calls: &'m [ToolCall],
-    /// How many bytes of the text are written, and how many characters.
-    written: usize,
+    /// What is not written yet of its texts, and how many of their characters are.
+    texts: VecDeque<&'m str>,
     letters: usize,
-    /// How many of the calls are.
+    calls: &'m [ToolCall],
+    /// What the calls are called here.
+    ids: Vec<String>,
+    /// How many of the calls are written.
     called: usize,
     blocks: Vec<Value>,
 }
 
 impl<'m> AssistantTurn<'m> {
-    pub(super) fn new(text: &'m str, calls: &'m [ToolCall]) -> AssistantTurn<'m> {
-        AssistantTurn { text, calls, written: 0, letters: 0, called: 0, blocks: Vec::new() }
+    /// Of these texts and these calls, which have these ids here.
+    pub(super) fn new(
+        texts: impl Iterator<Item = &'m str>,
+        calls: &'m [ToolCall],
+        ids: Vec<String>,
+    ) -> AssistantTurn<'m> {
+        AssistantTurn { texts: texts.collect(), letters: 0, calls, ids, called: 0, blocks: Vec::new() }
     }
 
     /// Adds a block that is none of these.
@@ -49,24 +57,36 @@ impl<'m> AssistantTurn<'m> {
         self.blocks
     }
 
-    /// Adds the text up to so many characters. Blocks of text may not be blank.
+    /// Adds the texts up to so many characters, each as a block.
     fn speak(&mut self, letters: usize) {
         // What is written is not counted again: a turn may have thousands of thoughts.
-        let rest = &self.text[self.written..];
-        let end =
-            rest.char_indices().nth(letters.saturating_sub(self.letters)).map_or(rest.len(), |(at, _)| at);
-        let more = &rest[..end];
-        self.written += end;
-        self.letters = self.letters.max(letters);
-        if !more.trim().is_empty() {
-            self.push(text_block(more));
+        while let Some(text) = self.texts.pop_front() {
+            let left = letters.saturating_sub(self.letters);
+            let Some((at, _)) = text.char_indices().nth(left) else {
+                self.letters += text.chars().count();
+                self.say(text);
+                continue;
+            };
+            let (more, rest) = text.split_at(at);
+            self.letters += left;
+            self.say(more);
+            self.texts.push_front(rest);
+            return;
+        }
+    }
+
+    /// Blocks of text may not be blank.
+    fn say(&mut self, text: &str) {
+        if !text.trim().is_empty() {
+            self.push(text_block(text));
         }
     }
 
     fn call(&mut self) {
         let ToolCall { id, name, arguments } = &self.calls[self.called];
-        let (id, input) = (sanitized_id(id), parse_arguments(arguments));
-        self.push(json!({"type": "tool_use", "id": id, "name": name, "input": input}));
+        let (id, input) = (self.ids.get(self.called).unwrap_or(id), parse_arguments(arguments));
+        let block = json!({"type": "tool_use", "id": id, "name": name, "input": input});
+        self.push(block);
         self.called += 1;
     }
 }
@@ -75,8 +95,24 @@ pub(super) fn text_block(text: &str) -> Value {
     json!({"type": "text", "text": text})
 }
 
-/// The id of a call, in the characters that are allowed there.
-pub(super) fn sanitized_id(id: &str) -> String {
-    let allowed = |character: char| character.is_ascii_alphanumeric() || matches!(character, '_' | '-');
-    id.chars().map(|character| if allowed(character) { character } else { '_' }).collect()
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn texts_are_blocks_of_their_own_around_thoughts() {
+        let thought = |letters: usize| PlacedThought {
+            block: json!({"type": "thinking", "thinking": "hm"}),
+            letters,
+            calls: 0,
+            starts: Vec::new(),
+        };
+        let mut turn = AssistantTurn::new(["Ich höre.", " ", "Both."].into_iter(), &[], Vec::new());
+        for letters in [3, 9, 12] {
+            turn.think(thought(letters));
+        }
+        let blocks = turn.into_blocks();
+        let told: Vec<&str> = blocks.iter().map(|block| block["text"].as_str().unwrap_or("-")).collect();
+        assert_eq!(told, ["Ich", "-", " höre.", "-", "Bo", "-", "th."]);
+    }
 }

@@ -11,7 +11,8 @@ use stint_types::chat::{ContentPart, EffortChange, Message, Request, Role};
 
 use super::Settings;
 use super::additions::AdditionWriter;
-use super::assistant_turn::{AssistantTurn, sanitized_id, text_block};
+use super::assistant_turn::{AssistantTurn, text_block};
+use super::distinct_ids::DistinctIds;
 use super::placed_thought::PlacedThought;
 use super::turns::AnthropicTurns;
 
@@ -27,15 +28,18 @@ pub(super) fn turns(
     refuse_media_in_instructions(request)?;
     let (instructions, conversation) = divided(settings, request);
     let mut turns = AnthropicTurns::default();
-    let mut additions = AdditionWriter::new(settings, request);
+    let (mut additions, mut ids) = (AdditionWriter::new(settings, request), DistinctIds::default());
     let mut efforts = efforts.iter().peekable();
     for (at, message) in conversation {
         while let Some(change) = efforts.next_if(|change| change.after <= at) {
             turns.set_effort(&change.word);
         }
         match message.role {
-            Role::Assistant => turns.push("assistant", assistant(settings, message, thinks)?),
-            Role::Tool => turns.push("user", result(additions.before(message), message)?),
+            Role::Assistant => {
+                let ids = ids.of_calls(&message.tool_calls);
+                turns.push("assistant", assistant(settings, message, ids, thinks)?);
+            }
+            Role::Tool => turns.push("user", result(additions.before(message), message, &mut ids)?),
             Role::User => turns.push("user", content(additions.before(message))?),
             Role::System => turns.instruct(&content(&message.content)?),
         }
@@ -74,7 +78,7 @@ fn divided<'r>(settings: &Settings, request: &'r Request) -> (Vec<Placed<'r>>, V
     })
 }
 
-/// One text, or a block for each where some of it is to be kept in the cache.
+/// One text, or blocks where some of it is to be kept in the cache.
 fn system(settings: &Settings, messages: &[Placed<'_>]) -> Result<Option<Value>, Failure> {
     let all = || messages.iter().map(|(_, message)| *message);
     let is_marked = || all().any(|message| message.content.iter().any(|part| part.cache_ttl().is_some()));
@@ -83,7 +87,7 @@ fn system(settings: &Settings, messages: &[Placed<'_>]) -> Result<Option<Value>,
         let blocks = content(all().flat_map(|message| &message.content))?;
         return Ok((!blocks.is_empty()).then_some(Value::Array(blocks)));
     }
-    let texts: Vec<String> = all().map(Message::plain_text).filter(|text| !text.trim().is_empty()).collect();
+    let texts: Vec<String> = all().map(Message::paragraphs).filter(|text| !text.trim().is_empty()).collect();
     Ok((!texts.is_empty()).then(|| json!(texts.join("\n\n"))))
 }
 
@@ -101,11 +105,15 @@ fn signed_blocks(settings: &Settings, message: &Message) -> impl Iterator<Item =
 }
 
 /// A turn of the model, with each thought where it stood: behind anything else it would not be accepted.
-fn assistant(settings: &Settings, message: &Message, thinks: bool) -> Result<Vec<Value>, Failure> {
+fn assistant(
+    settings: &Settings,
+    message: &Message,
+    ids: Vec<String>,
+    thinks: bool,
+) -> Result<Vec<Value>, Failure> {
     let mut thoughts = signed_blocks(settings, message).filter(|_| thinks).peekable();
     let is_text = message.content.iter().all(|part| matches!(part, ContentPart::Text(_)));
-    let text = if is_text { message.plain_text() } else { String::new() };
-    let mut turn = AssistantTurn::new(&text, &message.tool_calls);
+    let mut turn = AssistantTurn::new(message.texts().filter(|_| is_text), &message.tool_calls, ids);
     if !is_text {
         while let Some(thought) = thoughts.next_if(|thought| thought.calls == 0) {
             turn.push(thought.block);
@@ -118,7 +126,7 @@ fn assistant(settings: &Settings, message: &Message, thinks: bool) -> Result<Vec
 
 /// The result of a tool, of which `parts` are sent here. Only the whole of it can be marked for the cache, so what stands
 /// behind a mark, or was added by the gateway, comes after it.
-fn result(parts: &[ContentPart], message: &Message) -> Result<Vec<Value>, Failure> {
+fn result(parts: &[ContentPart], message: &Message, ids: &mut DistinctIds) -> Result<Vec<Value>, Failure> {
     let marked = message.is_error && takes_error_mark(parts);
     let parts = if marked { without_failed(parts) } else { parts };
     let is_end = |part: &ContentPart| {
@@ -129,13 +137,8 @@ fn result(parts: &[ContentPart], message: &Message) -> Result<Vec<Value>, Failur
     let (given, after) = parts.split_at(end.unwrap_or(parts.len()));
     let keep = parts.iter().filter_map(ContentPart::cache_ttl).max();
     let given: Vec<ContentPart> = given.iter().filter(|part| !is_end(part)).cloned().collect();
-    let of = sanitized_id(message.tool_call_id.as_deref().unwrap_or_default());
-    let given = if given.iter().any(|part| matches!(part, ContentPart::Other(_))) {
-        Value::Array(content(&given)?)
-    } else {
-        json!(Message { content: given, ..Message::text(Role::Tool, "") }.plain_text())
-    };
-    let mut result = json!({"type": "tool_result", "tool_use_id": of, "content": given});
+    let of = ids.of_result(message.tool_call_id.as_deref().unwrap_or_default());
+    let mut result = json!({"type": "tool_result", "tool_use_id": of, "content": result_content(&given)?});
     if marked {
         result["is_error"] = json!(true);
     }
@@ -145,6 +148,20 @@ fn result(parts: &[ContentPart], message: &Message) -> Result<Vec<Value>, Failur
     let mut blocks = vec![result];
     blocks.extend(content(after.iter().skip(1))?);
     Ok(blocks)
+}
+
+/// One text, or blocks: texts that stand apart stay so.
+fn result_content(parts: &[ContentPart]) -> Result<Value, Failure> {
+    if let [ContentPart::Text(only)] = parts {
+        return Ok(json!(only));
+    }
+    let is_text = parts.iter().all(|part| matches!(part, ContentPart::Text(_)));
+    let mut blocks = content(parts)?;
+    Ok(match blocks.as_mut_slice() {
+        [] => json!(""),
+        [only] if is_text => only["text"].take(),
+        _ => Value::Array(blocks),
+    })
 }
 
 /// Whether a result can be marked as failed: Claude takes that only of what is text, and not of nothing. Of others the words alone
@@ -232,7 +249,20 @@ mod tests {
             is_error: true,
             ..Message::text(Role::Tool, "")
         };
-        result(&parts, &message).unwrap().swap_remove(0)
+        result(&parts, &message, &mut DistinctIds::default()).unwrap().swap_remove(0)
+    }
+
+    #[test]
+    fn texts_of_a_result_stay_apart() {
+        let given = |texts: &[&str]| {
+            let content: Vec<ContentPart> =
+                texts.iter().map(|text| ContentPart::Text((*text).to_owned())).collect();
+            let message = Message { content, ..Message::text(Role::Tool, "") };
+            result(&message.content, &message, &mut DistinctIds::default()).unwrap()[0]["content"].clone()
+        };
+        assert_eq!(given(&["20", "30"]), json!([text_block("20"), text_block("30")]));
+        assert_eq!((given(&["20"]), given(&["20", " "])), (json!("20"), json!("20")));
+        assert_eq!((given(&[" "]), given(&[]), given(&["", ""])), (json!(" "), json!(""), json!("")));
     }
 
     /// "all content must be type text if `is_error` is true", and none may be empty.

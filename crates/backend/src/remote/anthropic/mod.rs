@@ -13,6 +13,7 @@ mod answer_form;
 mod assistant_turn;
 mod caching;
 mod conversation;
+mod distinct_ids;
 mod events;
 mod output_config;
 mod placed_thought;

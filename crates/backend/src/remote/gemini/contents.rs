@@ -50,7 +50,8 @@ fn model_parts(settings: &Settings, message: &Message) -> Result<Vec<Value>, Fai
             all.push(json!({"text": text, "thought": true, "thoughtSignature": signature.thought_signature}));
         }
     }
-    if message.content.iter().any(|part| matches!(part, ContentPart::Other(_))) {
+    let is_signed = signatures.iter().any(|signature| matches!(signature.on, SignedPart::Text(_)));
+    if !is_signed || message.content.iter().any(|part| matches!(part, ContentPart::Other(_))) {
         all.extend(parts(&message.content)?);
     } else {
         all.extend(text_parts(&message.plain_text(), &signatures));
@@ -127,7 +128,7 @@ fn function_response(message: &Message, names: &BTreeMap<&str, &str>) -> Result<
         [
             ("id", provider_id(of)),
             ("name", Some(json!(name))),
-            ("response", Some(json!({"output": message.plain_text()}))),
+            ("response", Some(json!({"output": message.paragraphs()}))),
             ("parts", (!media.is_empty()).then(|| json!(media))),
         ],
     );

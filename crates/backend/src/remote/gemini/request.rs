@@ -38,7 +38,7 @@ pub(super) fn body(settings: &Settings, call: &BackendCall) -> Result<Value, Fai
 
 fn system(request: &Request) -> Option<Value> {
     let system =
-        request.messages.iter().filter(|message| message.role == Role::System).map(Message::plain_text);
+        request.messages.iter().filter(|message| message.role == Role::System).map(Message::paragraphs);
     let system: Vec<String> = system.filter(|text| !text.is_empty()).collect();
     (!system.is_empty()).then(|| json!({"parts": [{"text": system.join("\n\n")}]}))
 }

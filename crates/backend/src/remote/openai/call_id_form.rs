@@ -5,6 +5,8 @@ use std::borrow::Cow;
 use serde_json::Value;
 use sha2::{Digest, Sha256};
 
+use crate::remote::call_ids::limited_id;
+
 /// How long an id is for Mistral, in letters and digits.
 const LENGTH: usize = 9;
 
@@ -19,23 +21,37 @@ pub enum CallIdForm {
     Any,
     /// Nine letters and digits ("must be a-z, A-Z, 0-9, with a length of 9"); Mistral.
     NineAlphanumerics,
+    /// Any of at most so many bytes.
+    AtMost(usize),
 }
 
 impl CallIdForm {
+    /// The ids that a model takes behind such an upstream: Kimi's models want their own back (`functions.f:0`), however long.
+    pub(super) fn of_model(self, model: &str) -> CallIdForm {
+        match self {
+            CallIdForm::AtMost(_) if model.to_ascii_lowercase().contains("kimi") => CallIdForm::Any,
+            form => form,
+        }
+    }
+
     /// Writes the ids of a turn as they are taken: a call and its result get the same one, in every request.
     pub(super) fn rewrite(self, turn: &mut Value) {
         if self == CallIdForm::Any {
             return;
         }
-        shorten("tool_call_id", turn);
+        self.rewrite_member("tool_call_id", turn);
         let calls = turn.get_mut("tool_calls").and_then(Value::as_array_mut);
-        calls.into_iter().flatten().for_each(|call| shorten("id", call));
+        calls.into_iter().flatten().for_each(|call| self.rewrite_member("id", call));
     }
-}
 
-fn shorten(member: &str, object: &mut Value) {
-    if let Some(Value::String(id)) = object.get_mut(member) {
-        *id = short_id(id).into_owned();
+    fn rewrite_member(self, member: &str, object: &mut Value) {
+        let Some(Value::String(id)) = object.get_mut(member) else { return };
+        let taken = match self {
+            CallIdForm::Any => return,
+            CallIdForm::NineAlphanumerics => short_id(id),
+            CallIdForm::AtMost(bytes) => limited_id(id, bytes),
+        };
+        *id = taken.into_owned();
     }
 }
 
@@ -50,7 +66,22 @@ fn short_id(id: &str) -> Cow<'_, str> {
 
 #[cfg(test)]
 mod tests {
+    use serde_json::json;
+
     use super::*;
+
+    #[test]
+    fn a_call_and_its_result_get_the_same_id_where_theirs_is_too_long() {
+        let long = "chatcmpl-tool-0123456789abcdef0123456789abcdef";
+        let mut call = json!({ "role": "assistant", "tool_calls": [{ "id": long }, { "id": "call_1" }] });
+        let mut result = json!({ "role": "tool", "tool_call_id": long });
+        let form = CallIdForm::AtMost(40);
+        [&mut call, &mut result].into_iter().for_each(|turn| form.rewrite(turn));
+        assert_eq!(call["tool_calls"][0]["id"], result["tool_call_id"]);
+        assert!(result["tool_call_id"].as_str().is_some_and(|id| id.len() <= 40), "{result}");
+        assert_eq!(call["tool_calls"][1]["id"], "call_1");
+        assert_eq!((form.of_model("gpt-5.4"), form.of_model("Kimi-K2.5")), (form, CallIdForm::Any));
+    }
 
     #[test]
     fn an_id_that_does_not_fit_becomes_one_that_does_and_always_the_same() {

@@ -22,7 +22,7 @@ pub(in crate::remote) fn plain_messages(settings: &Settings, messages: &[Message
     let ended = messages.len().saturating_sub(1);
     let Value::Array(mut turns) = wire::messages(&messages, false) else { return Vec::new() };
     for (at, (turn, message)) in turns.iter_mut().zip(&*messages).enumerate() {
-        settings.dialect.call_ids.rewrite(turn);
+        settings.dialect.call_ids.of_model(&settings.model).rewrite(turn);
         passthrough::add_message_members(turn, message, &settings.client.members);
         return_extras(settings, message, turn);
         if let Some((name, thought)) = replayed_thought(settings, message, turn, has_calls && at < ended) {

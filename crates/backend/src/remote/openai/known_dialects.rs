@@ -6,6 +6,8 @@ use super::dialect::{
     ThinkingSwitch, ThoughtReplay, UsageMember,
 };
 
+/// The longest id of a tool call that OpenAI takes.
+const OPENAI_ID_MAX: usize = 40;
 /// What no reasoning model of xAI takes.
 const XAI_OMITS: [&str; 3] = ["presence_penalty", "frequency_penalty", "stop"];
 /// What Mistral does not document, and so refuses.
@@ -17,7 +19,7 @@ const DEEPSEEK_OMITS: [&str; 4] = ["temperature", "top_p", "presence_penalty", "
 impl Dialect {
     /// OpenAI: thoughts are hidden, and there is a word for how much of them.
     pub fn openai() -> Dialect {
-        Dialect { prompt_ids: true, ..Dialect::default() }
+        Dialect { prompt_ids: true, call_ids: CallIdForm::AtMost(OPENAI_ID_MAX), ..Dialect::default() }
     }
 
     /// `DeepSeek`: no budget, but a thought that was cut can be resumed from. Its tool loops want their thoughts back, and no thought goes

@@ -15,12 +15,12 @@ impl UpstreamError {
                 let failure = Failure::new(Fault::Caller, excess.message()).unsent().code(REQUEST_TOO_LARGE);
                 Failure { retry: Retry::Elsewhere, ..failure }
             }
+            // Some refuse what the caller wrote like that, and as if its key had no permission. It must not cost others the model.
+            403 if self.is_content_refusal() => self.refusal(&refused),
             // Some upstreams say 400 to a bad key, and 429 to an empty account.
             400..=499 if self.is_account_error() => {
                 refused(Fault::Credential, ": it refuses our key or our account")
             }
-            // Some refuse what the caller wrote like that, which must not cost others the model.
-            403 if self.is_content_refusal() => self.refusal(&refused),
             401..=403 => refused(Fault::Credential, ""),
             429 => refused(Fault::Overload, ""),
             529 => failure(Fault::Overload, ""),
@@ -80,6 +80,11 @@ mod tests {
         assert!(check(400, body, Fault::Caller, "'tools' must not be empty").unsent);
         check(422, r#"{"detail":"temperature too high"}"#, Fault::Caller, "temperature too high");
         check(403, r#"{"error":"Input flagged: violence"}"#, Fault::Caller, "Input flagged: violence");
+        let words = "Content violates usage guidelines. Failed check: SAFETY_CHECK_TYPE_BIO";
+        for code in ["permission-denied", "The caller does not have permission to execute the operation"] {
+            let body = serde_json::json!({ "code": code, "error": words }).to_string();
+            assert_eq!(check(403, &body, Fault::Caller, words).retry, Retry::Never);
+        }
     }
 
     #[test]

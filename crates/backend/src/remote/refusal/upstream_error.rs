@@ -39,6 +39,17 @@ const OVERFLOW_PHRASES: [&str; 16] = [
     "range of input length should be",
 ];
 
+/// What providers say where they take offence at what the caller wrote, in small letters; the last two are xAI's.
+const CONTENT_PHRASES: [&str; 7] = [
+    "moderation",
+    "flagged",
+    "content_filter",
+    "content policy",
+    "content_policy",
+    "violates usage guidelines",
+    "safety_check",
+];
+
 /// What an upstream says of an error, in any of the common shapes.
 pub(super) struct UpstreamError {
     pub(super) message: Option<String>,
@@ -101,9 +112,7 @@ impl UpstreamError {
     pub(super) fn is_content_refusal(&self) -> bool {
         let said =
             format!("{} {}", self.words, self.message.as_deref().unwrap_or_default()).to_ascii_lowercase();
-        ["moderation", "flagged", "content_filter", "content policy", "content_policy"]
-            .iter()
-            .any(|word| said.contains(word))
+        CONTENT_PHRASES.iter().any(|phrase| said.contains(phrase))
     }
 
     /// True if it is about our key or our account.

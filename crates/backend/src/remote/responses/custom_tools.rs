@@ -4,7 +4,11 @@ use std::collections::HashSet;
 
 use serde_json::{Value, json};
 
+use crate::remote::call_ids::limited_id;
 use stint_types::chat::{CUSTOM_INPUT, Request, Tool, ToolCall};
+
+/// The longest id of a call that is taken.
+pub(super) const CALL_ID_MAX: usize = 64;
 
 /// A tool's declaration as a custom one, if it is one.
 pub(super) fn declaration(tool: &Tool) -> Option<Value> {
@@ -50,6 +54,7 @@ impl<'r> CustomCalls<'r> {
         }
         let arguments: Value = serde_json::from_str(arguments).ok()?;
         let input = arguments.get(CUSTOM_INPUT)?.as_str()?;
+        let id = limited_id(id, CALL_ID_MAX);
         Some(json!({"type": "custom_tool_call", "call_id": id, "name": name, "input": input}))
     }
 }

@@ -4,13 +4,14 @@ use std::ops::Range;
 
 use serde_json::{Value, json};
 
+use crate::remote::call_ids::limited_id;
 use crate::remote::caller_options::{DocumentPart, refuse_media_in_instructions};
 use crate::remote::{user_turn, wire};
 use crate::{Failure, UnsupportedFeature};
 use stint_types::chat::{CacheTtl, ContentPart, Message, Request, Role, ToolCall, TurnPhase};
 
 use super::Settings;
-use super::custom_tools::CustomCalls;
+use super::custom_tools::{CALL_ID_MAX, CustomCalls};
 use super::letter_places::LetterPlaces;
 use super::reasoning::Reasoning;
 
@@ -26,7 +27,7 @@ pub(super) fn instructions_and_items(
     let is_alone = first == request.messages.len();
     let apart = if settings.rules.cache_breakpoints || is_alone { 0 } else { first };
     let (system, rest) = request.messages.split_at(apart);
-    let instructions: Vec<String> = system.iter().map(Message::plain_text).collect();
+    let instructions: Vec<String> = system.iter().map(Message::paragraphs).collect();
     let custom = CustomCalls::of(request);
     let items: Result<Vec<Vec<Value>>, Failure> =
         rest.iter().map(|message| items(settings, &custom, message)).collect();
@@ -53,7 +54,7 @@ fn items(settings: &Settings, custom: &CustomCalls<'_>, message: &Message) -> Re
             let of = message.tool_call_id.as_deref().unwrap_or_default();
             let output = content(settings, &message.content)?;
             let kind = if custom.has_result(of) { "custom_tool_call_output" } else { "function_call_output" };
-            vec![json!({"type": kind, "call_id": of, "output": output})]
+            vec![json!({"type": kind, "call_id": limited_id(of, CALL_ID_MAX), "output": output})]
         }
     })
 }
@@ -91,7 +92,7 @@ fn assistant_items(settings: &Settings, custom: &CustomCalls<'_>, message: &Mess
     items
 }
 
-/// What some of a turn's text is for, and the byte at which that begins.
+/// What some of a turn's text is for, and the byte at which that begins. Each part of the text begins one.
 struct PlacedPhase<'m> {
     at: usize,
     word: Option<&'m str>,
@@ -103,7 +104,16 @@ impl PlacedPhase<'_> {
             at: letters.byte(phase.letters_before),
             word: phase.word.as_deref(),
         };
-        message.phases.iter().map(placed).collect()
+        let stated: Vec<PlacedPhase<'m>> = message.phases.iter().map(placed).collect();
+        let (mut all, mut at) = (Vec::new(), 0);
+        for text in message.texts() {
+            let begun = stated.partition_point(|phase| phase.at <= at);
+            all.push(PlacedPhase { at, word: stated[..begun].last().and_then(|phase| phase.word) });
+            at += text.len();
+        }
+        all.extend(stated);
+        all.sort_by_key(|phase| phase.at);
+        all
     }
 }
 
@@ -127,6 +137,7 @@ fn said(text: &str, phases: &[PlacedPhase<'_>], range: Range<usize>) -> Vec<Valu
 }
 
 fn function_call(ToolCall { id, name, arguments }: &ToolCall) -> Value {
+    let id = limited_id(id, CALL_ID_MAX);
     json!({"type": "function_call", "call_id": id, "name": name, "arguments": arguments})
 }
 
@@ -136,7 +147,7 @@ fn instructions(settings: &Settings, message: &Message) -> Result<Value, Failure
     if is_marked && settings.rules.cache_breakpoints {
         content(settings, &message.content)
     } else {
-        Ok(json!(message.plain_text()))
+        Ok(json!(message.paragraphs()))
     }
 }
 
