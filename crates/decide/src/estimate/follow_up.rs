@@ -1,6 +1,8 @@
 //! Short messages that ask for nothing by themselves: "continue", "why?", "and the other one?". What they ask for stands in an
 //! earlier message, so that is what is estimated.
 
+use super::common_words::{is_common, is_opening};
+
 /// No message of more bytes or words is one.
 const BYTES_MAX: usize = 160;
 const WORDS_MAX: usize = 12;
@@ -87,10 +89,9 @@ const REFERRING: [&str; 74] = [
     "ancora",
 ];
 /// The same of scripts without blanks.
-const REFERRING_UNSPACED: [&str; 18] = [
+const REFERRING_UNSPACED: [&str; 16] = [
     "继续",
     "接着",
-    "为什么",
     "这",
     "那",
     "它",
@@ -101,11 +102,39 @@ const REFERRING_UNSPACED: [&str; 18] = [
     "刚才",
     "是的",
     "続",
-    "なぜ",
     "それ",
     "これ",
     "もう一度",
     "違",
+];
+/// What asks why in them refers to what was said with no more than a few letters beside it.
+const WHY_UNSPACED: [&str; 3] = ["为什么", "為什麼", "なぜ"];
+/// What refers to something before where it is one of the first two words that are none of [`PASSED`],
+const POINTING: [&str; 14] = [
+    "it", "its", "those", "them", "another", "other", "not", "more", "further", "your", "sure", "shorter",
+    "longer", "simpler",
+];
+/// and what does so wherever it stands, as `this` does but with one of [`TIMES`].
+const BACK: [&str; 7] = ["again", "above", "previous", "earlier", "instead", "else", "same"];
+const TIMES: [&str; 10] =
+    ["time", "morning", "evening", "week", "weekend", "month", "year", "summer", "winter", "century"];
+const PASSED: [&str; 26] = [
+    "please", "kindly", "just", "can", "could", "would", "will", "you", "i", "is", "are", "was", "were",
+    "do", "does", "did", "has", "have", "should", "a", "an", "the", "me", "us", "of", "to",
+];
+/// What three words say that want something said before.
+const BOUND: [&str; 17] = [
+    "the", "your", "my", "to", "in", "into", "for", "with", "as", "by", "on", "from", "of", "about", "not",
+    "why", "else",
+];
+/// What begins a message that goes on.
+const JOINING: [&str; 7] = ["and", "but", "und", "aber", "et", "mais", "pero"];
+/// What has numbers within an answer.
+const PARTS: [&str; 8] = ["step", "part", "case", "lemma", "claim", "equation", "theorem", "section"];
+/// Behind these `that` begins a clause.
+const BEFORE_CLAUSES: [&str; 17] = [
+    "prove", "show", "suppose", "given", "assume", "such", "so", "say", "says", "know", "note", "find",
+    "think", "believe", "hope", "verify", "check",
 ];
 /// What greets, thanks or takes leave asks for nothing, nor for anything of before.
 const SMALL_TALK: [&str; 38] = [
@@ -176,21 +205,21 @@ pub(super) fn is_follow_up(message: &str) -> bool {
     }
     let unspaced = message.chars().filter(|letter| is_unspaced(*letter)).count();
     if unspaced > 0 {
-        let says = |words: &[&str]| words.iter().any(|word| message.contains(word));
-        let is_short =
-            unspaced <= FRAGMENT_LETTERS || unspaced <= REFERRING_LETTERS && says(&REFERRING_UNSPACED);
-        return is_short && !says(&SMALL_TALK_UNSPACED);
+        return goes_on_unspaced(message, unspaced);
     }
     let lower = message.to_lowercase();
     let words = words(&lower);
-    let says = |known: &[&str]| words.iter().any(|word| known.contains(word));
-    if words.len() > WORDS_MAX || is_small_talk(message) {
+    if words.len() > WORDS_MAX || is_small_talk(message) || has_subject(message, &words) {
         return false;
     }
-    let has_number = words.iter().any(|word| word.bytes().any(|byte| byte.is_ascii_digit()));
-    // Further on it begins a clause.
-    let points = words.iter().take(FRAGMENT_WORDS).any(|word| *word == "that");
-    words.len() <= FRAGMENT_WORDS && !has_number || points || says(&REFERRING)
+    let is_fragment = words.len() <= FRAGMENT_WORDS && !words.iter().any(|word| has_digit(word));
+    is_fragment || refers(&words)
+}
+
+/// Whether a message asks for something, or says something, that nothing beside it has to tell.
+pub(super) fn stands_alone(message: &str) -> bool {
+    let names_subject = || words(&message.to_lowercase()).iter().any(|word| is_subject(word));
+    message.trim().len() > BYTES_MAX || !is_follow_up(message) && names_subject()
 }
 
 /// Whether a message greets, thanks or takes leave, and says no more.
@@ -199,6 +228,76 @@ pub(super) fn is_small_talk(message: &str) -> bool {
     let words = words(&lower);
     let greets = words.iter().any(|word| SMALL_TALK.contains(word));
     words.len() <= SMALL_TALK_WORDS && (greets || RECEIPTS.contains(&words.join(" ").as_str()))
+}
+
+/// Whether a message in a script without blanks, with so many of its letters, only goes on.
+fn goes_on_unspaced(message: &str, letters: usize) -> bool {
+    let says = |known: &[&str]| known.iter().any(|word| message.contains(word));
+    let asks_why = |why: &&str| message.contains(*why) && letters <= why.chars().count() + FRAGMENT_LETTERS;
+    let refers = letters <= REFERRING_LETTERS && says(&REFERRING_UNSPACED);
+    let goes_on = letters <= FRAGMENT_LETTERS || refers || WHY_UNSPACED.iter().any(asks_why);
+    goes_on && !says(&SMALL_TALK_UNSPACED)
+}
+
+/// Whether a message asks for something by itself, and says what about: "Why is the sky blue?", "Fix this: …".
+fn has_subject(message: &str, words: &[&str]) -> bool {
+    let says = |known: &[&str]| words.iter().any(|word| known.contains(word));
+    let asks = words.first().is_some_and(|first| is_opening(first));
+    if !asks || !words.iter().any(|word| is_subject(word)) || says(&BACK) || names_part(words) {
+        return false;
+    }
+    let shows = message.split_once(':').is_some_and(|(_, shown)| !shown.trim().is_empty());
+    let mut first = words.iter().filter(|word| !PASSED.contains(word)).take(2);
+    let points =
+        points_with_this(words) || points_with_that(words) || first.any(|word| POINTING.contains(word));
+    let is_bound = words.len() < FRAGMENT_WORDS || words.len() == FRAGMENT_WORDS && says(&BOUND);
+    shows || !(points || is_bound)
+}
+
+/// Whether any of the words refer to what was said before.
+fn refers(words: &[&str]) -> bool {
+    words.iter().any(|word| REFERRING.contains(word))
+        || points_with_that(words)
+        || words.first().is_some_and(|first| JOINING.contains(first))
+        || matches!(words, ["what" | "how", "about", ..])
+        || names_part(words)
+}
+
+/// As in "step 2" and "case b", but not in "in case a dog bites".
+fn names_part(words: &[&str]) -> bool {
+    let is_letter = |word: &str| word.len() == 1 && word != "a" && word != "i";
+    let is_number = |word: &str| word.bytes().all(|byte| byte.is_ascii_digit());
+    words.windows(2).any(|pair| match pair {
+        [what, number] => PARTS.contains(what) && (is_letter(number) || is_number(number)),
+        _ => false,
+    })
+}
+
+/// Whether `this` is what was said before, and no time.
+fn points_with_this(words: &[&str]) -> bool {
+    let is_time = |at: usize| words.get(at + 1).is_some_and(|next| TIMES.contains(next));
+    words.iter().enumerate().any(|(at, word)| matches!(*word, "this" | "these") && !is_time(at))
+}
+
+/// Whether `that` is what was said before. Further on, and behind what is proved or named, it begins a clause.
+fn points_with_that(words: &[&str]) -> bool {
+    let passed = words.iter().take_while(|word| PASSED.contains(word)).count();
+    let first = words.iter().take(passed + FRAGMENT_WORDS);
+    let begins_clause = |before: &str| is_subject(before) || BEFORE_CLAUSES.contains(&before);
+    first
+        .enumerate()
+        .find(|(_, word)| **word == "that")
+        .is_some_and(|(at, _)| at == 0 || at + 1 == words.len() || !begins_clause(words[at - 1]))
+}
+
+/// Whether a word names what a message is about.
+fn is_subject(word: &str) -> bool {
+    let is_known = || is_opening(word) || REFERRING.contains(&word) || is_common(word);
+    word.chars().nth(1).is_some() && !has_digit(word) && !is_known()
+}
+
+fn has_digit(word: &str) -> bool {
+    word.bytes().any(|byte| byte.is_ascii_digit())
 }
 
 fn words(lower: &str) -> Vec<&str> {
@@ -212,7 +311,7 @@ fn is_unspaced(letter: char) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use super::is_follow_up;
+    use super::{is_follow_up, stands_alone};
 
     #[test]
     fn what_goes_on_from_before_is_told_from_what_stands_alone() {
@@ -233,6 +332,19 @@ mod tests {
             "Now do the same in Python, please.",
             "Can you explain this in more detail?",
             "go on",
+            "and for n = 7?",
+            "explain step 2",
+            "now in Python",
+            "Can you do that in Python?",
+            "Could you prove that?",
+            "why not use induction?",
+            "Which theorem?",
+            "Are you sure about the second lemma?",
+            "Find the bug in this function",
+            "translate the above into French",
+            "Give another proof by induction",
+            "Wie geht das?",
+            "为什么这一步成立？",
         ];
         for message in on {
             assert!(is_follow_up(message), "{message}");
@@ -250,10 +362,31 @@ mod tests {
             "12 * 7",
             "Write a function that reverses a string",
             "Great, thanks for your help!",
+            "What time is it in Tokyo?",
+            "Recommend a film",
+            "Write a haiku now.",
+            "Prove that 2 is even.",
+            "What is Kubernetes?",
+            "What causes inflation?",
+            "Why is the sky blue?",
+            "What is the answer to life?",
+            "Who won the championship this year?",
+            "What does this emoji mean: :-)",
+            "为什么每4年都有一个闰年？",
             "Prove that for every prime p > 3 the number p^2 - 1 is divisible by 24, and say where this fails for p = 3.",
         ];
         for message in alone {
             assert!(!is_follow_up(message), "{message}");
+        }
+    }
+
+    #[test]
+    fn what_names_no_subject_wants_something_beside_it() {
+        for message in ["", "Solve this:", "Solve the problem in the file.", "Fix the bug"] {
+            assert!(!stands_alone(message), "{message}");
+        }
+        for message in ["hi", "Which cities does the Rhine flow through?", "莱茵河流经哪些城市？"] {
+            assert!(stands_alone(message), "{message}");
         }
     }
 }

@@ -8,6 +8,7 @@ mod arithmetic;
 mod asking;
 mod calculation;
 mod classify;
+mod common_words;
 mod cue;
 mod curve;
 mod cut_curve;
