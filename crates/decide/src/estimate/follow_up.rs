@@ -1,7 +1,7 @@
 //! Short messages that ask for nothing by themselves: "continue", "why?", "and the other one?". What they ask for stands in an
 //! earlier message, so that is what is estimated.
 
-use super::common_words::{is_common, is_opening};
+use super::common_words::{is_common, is_opening, is_referring};
 
 /// No message of more bytes or words is one.
 const BYTES_MAX: usize = 160;
@@ -11,84 +11,7 @@ const FRAGMENT_WORDS: usize = 3;
 /// So few letters of a script without blanks, and so few that refer to something.
 const FRAGMENT_LETTERS: usize = 4;
 const REFERRING_LETTERS: usize = 20;
-/// Words that refer to what was said before, or have it go on.
-const REFERRING: [&str; 74] = [
-    "it",
-    "its",
-    "this",
-    "these",
-    "those",
-    "them",
-    "above",
-    "previous",
-    "earlier",
-    "same",
-    "again",
-    "another",
-    "other",
-    "instead",
-    "continue",
-    "continues",
-    "proceed",
-    "resume",
-    "further",
-    "more",
-    "yes",
-    "yeah",
-    "yep",
-    "no",
-    "nope",
-    "ok",
-    "okay",
-    "sure",
-    "why",
-    "wrong",
-    "incorrect",
-    "right",
-    "correct",
-    "shorter",
-    "longer",
-    "simpler",
-    "now",
-    "also",
-    "elaborate",
-    "solution",
-    "answer",
-    "proof",
-    "steps",
-    "weiter",
-    "ja",
-    "nein",
-    "warum",
-    "falsch",
-    "nochmal",
-    "nochmals",
-    "noch",
-    "andere",
-    "dasselbe",
-    "dies",
-    "stimmt",
-    "sicher",
-    "continuez",
-    "oui",
-    "non",
-    "pourquoi",
-    "encore",
-    "cela",
-    "autre",
-    "sigue",
-    "continúa",
-    "sí",
-    "otra",
-    "otro",
-    "eso",
-    "esto",
-    "mismo",
-    "sicuro",
-    "perché",
-    "ancora",
-];
-/// The same of scripts without blanks.
+/// What refers to what was said before in scripts without blanks.
 const REFERRING_UNSPACED: [&str; 16] = [
     "继续",
     "接着",
@@ -256,7 +179,7 @@ fn has_subject(message: &str, words: &[&str]) -> bool {
 
 /// Whether any of the words refer to what was said before.
 fn refers(words: &[&str]) -> bool {
-    words.iter().any(|word| REFERRING.contains(word))
+    words.iter().any(|word| is_referring(word))
         || points_with_that(words)
         || words.first().is_some_and(|first| JOINING.contains(first))
         || matches!(words, ["what" | "how", "about", ..])
@@ -292,7 +215,7 @@ fn points_with_that(words: &[&str]) -> bool {
 
 /// Whether a word names what a message is about.
 fn is_subject(word: &str) -> bool {
-    let is_known = || is_opening(word) || REFERRING.contains(&word) || is_common(word);
+    let is_known = || is_opening(word) || is_referring(word) || is_common(word);
     word.chars().nth(1).is_some() && !has_digit(word) && !is_known()
 }
 
