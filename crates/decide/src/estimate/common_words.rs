@@ -21,16 +21,17 @@ const OF_ANSWERS: &str = "way thing things something anything everything mean me
     mistake mistakes";
 
 /// Words that refer to what was said before, or have it go on.
-const REFERRING: &str = "it its this these those them above previous earlier same again another other instead \
-    continue continues proceed resume further more yes yeah yep no nope ok okay sure why wrong incorrect \
-    right correct shorter longer simpler now also elaborate solution answer proof steps weiter ja nein warum \
-    falsch nochmal nochmals noch andere dasselbe dies stimmt sicher continuez oui non pourquoi encore cela \
-    autre sigue continúa sí otra otro eso esto mismo sicuro perché ancora";
+const REFERRING: &str = "it its this these those them above previous earlier same again another other \
+    instead continue continues proceed resume further more yes yeah yep no nope ok okay sure why wrong \
+    incorrect right correct shorter longer simpler now also elaborate solution answer proof steps weiter ja \
+    nein warum falsch nochmal nochmals noch andere dasselbe dies stimmt sicher continuez oui non pourquoi \
+    encore cela autre sigue continúa sí otra otro eso esto mismo sicuro perché ancora";
 /// How messages begin that ask for something: a question, or a task.
 const OPENINGS: &str = "what who whom whose which where when why how is are was were do does did has have \
     can could would will should please define describe draw explain find give list name show suggest tell \
-    write compare create generate compute solve prove fix rewrite implement translate recommend summarize \
-    calculate wer wie wo wann nenne erkläre schreibe";
+    write compare create generate compute solve prove fix debug make rewrite implement translate recommend \
+    summarize calculate convert classify analyze improve evaluate simplify wer wie wo wann nenne erkläre \
+    schreibe";
 
 /// Whether a word, in small letters, names no subject.
 pub(super) fn is_common(word: &str) -> bool {

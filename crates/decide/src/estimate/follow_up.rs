@@ -12,24 +12,11 @@ const FRAGMENT_WORDS: usize = 3;
 const FRAGMENT_LETTERS: usize = 4;
 const REFERRING_LETTERS: usize = 20;
 /// What refers to what was said before in scripts without blanks.
-const REFERRING_UNSPACED: [&str; 16] = [
-    "继续",
-    "接着",
-    "这",
-    "那",
-    "它",
-    "再",
-    "不对",
-    "错",
-    "上面",
-    "刚才",
-    "是的",
-    "続",
-    "それ",
-    "これ",
-    "もう一度",
-    "違",
-];
+const REFERRING_UNSPACED: [&str; 11] =
+    ["继续", "接着", "再", "不对", "错", "上面", "刚才", "是的", "続", "もう一度", "違"];
+/// What points at something in them: at the clause before it, where that is longer than so many letters.
+const POINTING_UNSPACED: [&str; 5] = ["这", "那", "它", "それ", "これ"];
+const CLAUSE_LETTERS: usize = 5;
 /// What asks why in them refers to what was said with no more than a few letters beside it.
 const WHY_UNSPACED: [&str; 3] = ["为什么", "為什麼", "なぜ"];
 /// What refers to something before where it is one of the first two words that are none of [`PASSED`],
@@ -53,7 +40,7 @@ const BOUND: [&str; 17] = [
 /// What begins a message that goes on.
 const JOINING: [&str; 7] = ["and", "but", "und", "aber", "et", "mais", "pero"];
 /// What has numbers within an answer.
-const PARTS: [&str; 8] = ["step", "part", "case", "lemma", "claim", "equation", "theorem", "section"];
+const PARTS: [&str; 7] = ["step", "part", "case", "lemma", "claim", "theorem", "section"];
 /// Behind these `that` begins a clause.
 const BEFORE_CLAUSES: [&str; 17] = [
     "prove", "show", "suppose", "given", "assume", "such", "so", "say", "says", "know", "note", "find",
@@ -157,9 +144,20 @@ pub(super) fn is_small_talk(message: &str) -> bool {
 fn goes_on_unspaced(message: &str, letters: usize) -> bool {
     let says = |known: &[&str]| known.iter().any(|word| message.contains(word));
     let asks_why = |why: &&str| message.contains(*why) && letters <= why.chars().count() + FRAGMENT_LETTERS;
-    let refers = letters <= REFERRING_LETTERS && says(&REFERRING_UNSPACED);
+    let refers = letters <= REFERRING_LETTERS && (says(&REFERRING_UNSPACED) || points_unspaced(message));
     let goes_on = letters <= FRAGMENT_LETTERS || refers || WHY_UNSPACED.iter().any(asks_why);
     goes_on && !says(&SMALL_TALK_UNSPACED)
+}
+
+/// Whether a script without blanks points at what was said before: at no clause before it, nor at what is shown behind it.
+fn points_unspaced(message: &str) -> bool {
+    let Some(at) = POINTING_UNSPACED.iter().filter_map(|word| message.find(*word)).min() else {
+        return false;
+    };
+    let (before, behind) = message.split_at(at);
+    let clause = before.rsplit_once(['，', '。', '？', ',', '\n']).map_or("", |(clause, _)| clause);
+    let shown = behind.split_once([':', '：', '\n']).map_or("", |(_, shown)| shown.trim());
+    clause.chars().count() <= CLAUSE_LETTERS && shown.is_empty()
 }
 
 /// Whether a message asks for something by itself, and says what about: "Why is the sky blue?", "Fix this: …".
@@ -169,7 +167,7 @@ fn has_subject(message: &str, words: &[&str]) -> bool {
     if !asks || !words.iter().any(|word| is_subject(word)) || says(&BACK) || names_part(words) {
         return false;
     }
-    let shows = message.split_once(':').is_some_and(|(_, shown)| !shown.trim().is_empty());
+    let shows = message.split_once([':', '\n']).is_some_and(|(_, shown)| !shown.trim().is_empty());
     let mut first = words.iter().filter(|word| !PASSED.contains(word)).take(2);
     let points =
         points_with_this(words) || points_with_that(words) || first.any(|word| POINTING.contains(word));
@@ -223,8 +221,10 @@ fn has_digit(word: &str) -> bool {
     word.bytes().any(|byte| byte.is_ascii_digit())
 }
 
+/// The words of a text in small letters. `\right` in a formula is not "right".
 fn words(lower: &str) -> Vec<&str> {
-    lower.split(|letter: char| !letter.is_alphanumeric()).filter(|word| !word.is_empty()).collect()
+    let words = lower.split(|letter: char| !letter.is_alphanumeric() && letter != '\\');
+    words.filter(|word| word.contains(char::is_alphanumeric)).collect()
 }
 
 /// Letters of Chinese and Japanese.
@@ -268,6 +268,7 @@ mod tests {
             "Give another proof by induction",
             "Wie geht das?",
             "为什么这一步成立？",
+            "我不明白，这一步为什么成立？",
         ];
         for message in on {
             assert!(is_follow_up(message), "{message}");
@@ -296,6 +297,10 @@ mod tests {
             "Who won the championship this year?",
             "What does this emoji mean: :-)",
             "为什么每4年都有一个闰年？",
+            "什么是机器学习？它有哪些应用场景？",
+            "分类这些词汇：静态，动态，变量",
+            r"Evaluate $\left|\frac56 +2i\right|$.",
+            "Debug this: for i in range(10) print(i)",
             "Prove that for every prime p > 3 the number p^2 - 1 is divisible by 24, and say where this fails for p = 3.",
         ];
         for message in alone {
