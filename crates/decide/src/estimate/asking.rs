@@ -1,22 +1,64 @@
-//! What the user says among what clients add: agents put notes of their own into the user's messages, in elements of their own.
+//! What the user says among what clients add: agents put notes of their own, and files, into the user's messages, in elements of
+//! their own.
+
+use std::iter;
+use std::ops::Range;
 
 use stint_types::chat::{ContentPart, Message, Role};
 
-/// The elements in which agents put what no user said.
-const ASIDES: [&str; 6] = [
-    "<system-reminder>",
-    "<environment_details>",
-    "<environment_context>",
-    "<user_instructions>",
-    "<user_info>",
-    "<local-command-stdout>",
+use super::follow_up::stands_alone;
+
+/// What an element holds.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum ElementKind {
+    /// What no user said.
+    Note,
+    /// What the user may ask about.
+    Material,
+    /// All that the user says.
+    Question,
+}
+
+/// The elements in which agents and editors put such things.
+const ELEMENTS: [(&str, ElementKind); 18] = [
+    ("system-reminder", ElementKind::Note),
+    ("environment_details", ElementKind::Note),
+    ("environment_context", ElementKind::Note),
+    ("environment_info", ElementKind::Note),
+    ("workspace_info", ElementKind::Note),
+    ("user_instructions", ElementKind::Note),
+    ("user_info", ElementKind::Note),
+    ("additional_data", ElementKind::Note),
+    ("local-command-stdout", ElementKind::Note),
+    ("local-command-stderr", ElementKind::Note),
+    ("context", ElementKind::Material),
+    ("attachments", ElementKind::Material),
+    ("attachment", ElementKind::Material),
+    ("attached_files", ElementKind::Material),
+    ("file", ElementKind::Material),
+    ("file_content", ElementKind::Material),
+    ("user_query", ElementKind::Question),
+    ("userRequest", ElementKind::Question),
 ];
+/// Attributes of an element have no more bytes.
+const ATTRIBUTES_MAX: usize = 512;
+/// How Codex begins the rules of a project, and how it ends them.
+const RULES: [&str; 2] = ["# AGENTS.md instructions", "</INSTRUCTIONS>"];
+
+/// An element in a text.
+#[derive(Debug)]
+struct ClientElement<'t> {
+    kind: ElementKind,
+    /// Where it stands, with its tags.
+    range: Range<usize>,
+    inside: &'t str,
+}
 
 /// The place of the last message in which the user says something, or of the last of the user's.
 pub(super) fn last_asked(messages: &[Message]) -> Option<usize> {
     let of_user = |message: &&Message| message.role == Role::User;
     let says = |message: &Message| {
-        message.content.is_empty() || said(message).next().is_some() || message.media().next().is_some()
+        message.content.is_empty() || !said(message).is_empty() || message.media().next().is_some()
     };
     let place = |is_it: &dyn Fn(&Message) -> bool| {
         messages.iter().rposition(|message| of_user(&message) && is_it(message))
@@ -25,8 +67,25 @@ pub(super) fn last_asked(messages: &[Message]) -> Option<usize> {
 }
 
 /// The texts of a message but for what a client adds.
-pub(super) fn said(message: &Message) -> impl Iterator<Item = &str> {
-    texts(message).filter(|text| !is_aside(text))
+pub(super) fn said(message: &Message) -> Vec<&str> {
+    let mut pieces: Vec<&str> = Vec::new();
+    let mut questions: Vec<&str> = Vec::new();
+    for text in texts(message) {
+        let elements = elements(text);
+        pieces.extend(outside(text, &elements, ElementKind::Note).into_iter().map(unwrapped));
+        let asks = |element: &ClientElement<'_>| element.kind == ElementKind::Question;
+        questions.extend(elements.into_iter().filter(asks).map(|element| element.inside.trim()));
+    }
+    questions.retain(|question| !question.is_empty());
+    if questions.is_empty() { pieces } else { questions }
+}
+
+/// What a message asks: what is [`said`] outside of files and their like, where that stands alone.
+pub(super) fn question_texts(message: &Message) -> Vec<&str> {
+    let said = said(message);
+    let without = |text| outside(text, &elements(text), ElementKind::Material);
+    let asked: Vec<&str> = said.iter().copied().flat_map(without).collect();
+    if asked.iter().any(|text| stands_alone(text)) { asked } else { said }
 }
 
 /// All texts of a message.
@@ -37,42 +96,138 @@ pub(super) fn texts(message: &Message) -> impl Iterator<Item = &str> {
     })
 }
 
-/// Whether all of a text is such elements. What stands behind one, or between two, is the user's.
-fn is_aside(text: &str) -> bool {
-    let mut rest = text.trim();
-    let has_any = !rest.is_empty();
-    while let Some(behind) = behind_element(rest) {
-        rest = behind.trim_start();
+/// What a text says outside of its elements of a kind: all, where it has none.
+fn outside<'t>(text: &'t str, elements: &[ClientElement<'t>], kind: ElementKind) -> Vec<&'t str> {
+    let cut: Vec<&Range<usize>> =
+        elements.iter().filter(|element| element.kind == kind).map(|element| &element.range).collect();
+    if cut.is_empty() {
+        return vec![text];
     }
-    has_any && rest.is_empty()
+    let starts = iter::once(0).chain(cut.iter().map(|range| range.end));
+    let ends = cut.iter().map(|range| range.start).chain([text.len()]);
+    let pieces = starts.zip(ends).map(|(from, to)| text[from..to].trim_start());
+    let mut pieces: Vec<&str> = pieces.filter(|piece| !piece.is_empty()).collect();
+    if let Some(last) = pieces.last_mut() {
+        *last = last.trim_end();
+    }
+    pieces
 }
 
-/// What stands behind the element that a text begins with.
-fn behind_element(text: &str) -> Option<&str> {
-    let element = ASIDES.iter().find(|element| text.starts_with(**element))?;
-    let end = format!("</{}", &element[1..]);
-    text.split_once(&end).map(|(_, behind)| behind)
+/// What is inside of `<task>`, where that is all. People write tasks beside other elements that belong to them.
+fn unwrapped(text: &str) -> &str {
+    let inside = text.trim().strip_prefix("<task>").and_then(|rest| rest.strip_suffix("</task>"));
+    inside.map_or(text, str::trim)
+}
+
+/// The elements of a text that stand in no other, in order.
+fn elements(text: &str) -> Vec<ClientElement<'_>> {
+    let mut found: Vec<ClientElement<'_>> = rules(text).into_iter().collect();
+    let mut from = found.last().map_or(0, |rules| rules.range.end);
+    // What has no end is looked for once.
+    let mut is_unclosed = [false; ELEMENTS.len()];
+    while let Some(at) = text[from..].find('<').map(|at| from + at) {
+        from = at + 1;
+        let Some((place, start)) = opened_at(text, at).filter(|(place, _)| !is_unclosed[*place]) else {
+            continue;
+        };
+        let (name, kind) = ELEMENTS[place];
+        let end = format!("</{name}>");
+        match text[start..].find(&end) {
+            Some(length) => {
+                from = start + length + end.len();
+                found.push(ClientElement { kind, range: at..from, inside: &text[start..start + length] });
+            }
+            None => is_unclosed[place] = true,
+        }
+    }
+    found
+}
+
+/// Which element opens at a `<`, and where what is inside of it begins. Elements begin a line, or stand behind a tag.
+fn opened_at(text: &str, at: usize) -> Option<(usize, usize)> {
+    let rest = &text[at + 1..];
+    let first = rest.bytes().next()?;
+    let opens = |(name, _): &(&str, ElementKind)| {
+        name.as_bytes().first() == Some(&first)
+            && rest.strip_prefix(*name).is_some_and(|rest| rest.starts_with(['>', ' ', '\n']))
+    };
+    let place = ELEMENTS.iter().position(opens)?;
+    let before = text[..at].trim_end_matches([' ', '\t']);
+    if !before.is_empty() && !before.ends_with(['\n', '>']) {
+        return None;
+    }
+    let tag = rest.bytes().take(ATTRIBUTES_MAX).position(|byte| byte == b'>')?;
+    Some((place, at + 1 + tag + 1))
+}
+
+/// The rules of a project that a text begins with.
+fn rules(text: &str) -> Option<ClientElement<'_>> {
+    let [begins, ends] = RULES;
+    let has_rules = text.trim_start().starts_with(begins);
+    let at = has_rules.then(|| text.find(ends)).flatten()?;
+    Some(ClientElement { kind: ElementKind::Note, range: 0..at + ends.len(), inside: &text[..at] })
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
+    const NOTE: &str = "<system-reminder>\nThe list is empty.\n</system-reminder>\n";
+
+    fn check(what: fn(&Message) -> Vec<&str>, text: &str, expected: &[&str]) {
+        assert_eq!(what(&Message::text(Role::User, text)), expected, "{text}");
+    }
+
     #[test]
     fn what_a_client_adds_is_not_what_the_user_says() {
-        let note = "<system-reminder>\nThe list is empty.\n</system-reminder>\n";
         let both = Message {
-            content: vec![ContentPart::Text(note.to_owned()), ContentPart::Text("yes".to_owned())],
+            content: vec![ContentPart::Text(NOTE.to_owned()), ContentPart::Text("yes".to_owned())],
             ..Message::text(Role::User, "")
         };
-        assert_eq!(said(&both).collect::<Vec<_>>(), ["yes"]);
-        let messages = [both, Message::text(Role::Tool, "done"), Message::text(Role::User, note)];
+        assert_eq!(said(&both), ["yes"]);
+        let messages = [both, Message::text(Role::Tool, "done"), Message::text(Role::User, NOTE)];
         assert_eq!(last_asked(&messages), Some(0));
         assert_eq!(last_asked(&messages[1..]), Some(1), "there is nothing else");
-        let goes_on = "<system-reminder> is an element. What is it for?";
-        assert_eq!(said(&Message::text(Role::User, goes_on)).collect::<Vec<_>>(), [goes_on]);
-        let between = format!("{note}Why does it fail?\n{note}");
-        assert_eq!(said(&Message::text(Role::User, &*between)).collect::<Vec<_>>(), [between.as_str()]);
-        assert_eq!(said(&Message::text(Role::User, [note, note].concat())).count(), 0);
+        check(said, &format!("{NOTE}{NOTE}"), &[]);
+        check(said, &format!("{NOTE}Why does it fail?\n{NOTE}"), &["Why does it fail?"]);
+        check(said, &format!("Why?\n{NOTE}It did not.\n"), &["Why?\n", "It did not."]);
+        check(
+            said,
+            "# AGENTS.md instructions for /x\n\n<INSTRUCTIONS>\nUse Rust.\n</INSTRUCTIONS>\nhi",
+            &["hi"],
+        );
+        for whole in ["<system-reminder> is an element. What is it for?", "What are <file> and </file>?", ""]
+        {
+            check(said, whole, &[whole]);
+        }
+    }
+
+    #[test]
+    fn where_a_client_marks_what_the_user_says_nothing_else_counts() {
+        let rule = "Prove all you say.";
+        check(said, &format!("<context>\n{rule}\n</context>\n<userRequest>\nhi\n</userRequest>"), &["hi"]);
+        check(said, &format!("{rule}\n<user_query>\nhi\n</user_query>"), &["hi"]);
+        let details = "<environment_details>\n# Time\n12:00\n</environment_details>";
+        check(said, &format!("<task>\nhi\n</task>\n\n{details}"), &["hi"]);
+        let with_data = format!("<task>Sort.</task>\n<data>{rule}</data>");
+        check(said, &with_data, &[&with_data]);
+    }
+
+    #[test]
+    fn of_material_beside_a_question_only_the_question_is_asked() {
+        let file = "<file path=\"a.rs\">\nfn main() {}\n</file>";
+        check(question_texts, &format!("hi\n{file}\n{file}"), &["hi"]);
+        check(question_texts, &format!("{file}\nWhich cities are meant?"), &["Which cities are meant?"]);
+        for bound in ["Solve this:", "Fix the bug", ""] {
+            let text = format!("{bound}\n{file}");
+            check(question_texts, &text, &[&text]);
+        }
+        check(said, &format!("hi\n{file}"), &[&format!("hi\n{file}")]);
+    }
+
+    #[test]
+    fn elements_without_an_end_cost_no_more_than_one_look_each() {
+        let open = "<file>\n<context>\n".repeat(100_000);
+        assert!(elements(&open).is_empty());
     }
 }

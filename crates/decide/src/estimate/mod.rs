@@ -8,6 +8,7 @@ mod arithmetic;
 mod asking;
 mod calculation;
 mod classify;
+mod common_words;
 mod contest_proof;
 mod cue;
 mod curve;

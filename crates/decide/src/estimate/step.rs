@@ -5,15 +5,34 @@
 
 use stint_types::chat::{ContentPart, Message, Request, Role};
 
-use super::asking::last_asked;
+use super::asking::{last_asked, question_texts};
 use super::lengths::TextLengths;
 use super::scale::{as_number, log};
 
 /// How much of a result is looked at, from its beginning and its end.
 const LOOKED_AT: usize = 1024;
 /// Words of results that are not what was hoped for.
-const TROUBLE: [&str; 9] =
-    ["error", "failed", "failure", "exception", "traceback", "not found", "denied", "invalid", "timed out"];
+const TROUBLE: [&str; 17] = [
+    "error",
+    "failed",
+    "failure",
+    "exception",
+    "traceback",
+    "not found",
+    "denied",
+    "invalid",
+    "timed out",
+    "panicked at",
+    "panic: ",
+    "segmentation fault",
+    "core dumped",
+    "fatal: ",
+    "undefined reference",
+    "err!",
+    "tool use was rejected",
+];
+/// What stands before a number that is not 0 where a program failed.
+const EXITS: [&str; 5] = ["exit code", "exit status", "exited with code", "exit_code", "exitcode"];
 /// What is made of it. Judgements: a step's thought is a usual one for its class, half way from there to the task's; each
 /// result in trouble, in a row back from the last, adds to that, and so does each doubling of the tools.
 const USUAL_STEP: f64 = 5.6;
@@ -48,7 +67,7 @@ impl AgentStep {
         let results = run.iter().rev().filter(|message| message.role == Role::Tool);
         AgentStep {
             tools: request.tools.len(),
-            length: task.map_or(0, text_length),
+            length: task.map_or(0, |task| question_texts(task).iter().map(|text| text.len()).sum()),
             goes_on: run.iter().any(|message| message.role == Role::Tool),
             trouble: results.take(TROUBLE_MAX).take_while(|result| is_in_trouble(result)).count(),
         }
@@ -68,14 +87,6 @@ impl TextLengths {
         let usual = USUAL_STEP + TASK_SHARE * (task - USUAL_STEP);
         TextLengths { thought: usual + TROUBLE_EACH * as_number(step.trouble), ..self }
     }
-}
-
-fn text_length(message: &Message) -> usize {
-    let length = |part: &ContentPart| match part {
-        ContentPart::Text(text) => text.len(),
-        ContentPart::Other(_) | ContentPart::AdditionStart { .. } | ContentPart::CacheBreakpoint(_) => 0,
-    };
-    message.content.iter().map(length).sum()
 }
 
 fn is_in_trouble(result: &Message) -> bool {
@@ -101,19 +112,44 @@ fn is_listing(text: &str) -> bool {
     lines.next().is_some_and(numbered) && lines.next().is_none_or(numbered)
 }
 
-/// Without a copy of the text in small letters. Few letters begin one of the words, so that most are passed at one look.
+/// Without a copy of the text in small letters. What begins none of the words is passed at one look.
 fn has_trouble(text: &[u8]) -> bool {
-    let begins = |from: &[u8], word: &str| {
-        from.get(..word.len()).is_some_and(|part| part.eq_ignore_ascii_case(word.as_bytes()))
-    };
-    text.iter().enumerate().any(|(at, letter)| {
-        let may_begin = matches!(letter | 0x20, b'e' | b'f' | b't' | b'n' | b'd' | b'i');
-        let word = TROUBLE.iter().find(|word| may_begin && begins(&text[at..], word));
-        word.is_some_and(|word| {
+    let is_trouble = |at: usize| {
+        let from = &text[at..];
+        TROUBLE.iter().find(|word| begins(from, word)).is_some_and(|word| {
             let to = at + word.len();
             !is_part_of_a_name(text, at, to) && !is_denied(text, at, to) && !is_of_source(text, at, to)
-        })
-    })
+        }) || EXITS.iter().any(|words| begins(from, words) && is_of_failure(&from[words.len()..]))
+    };
+    let may_begin = |letter: &u8| b"eftndipsuc".contains(&(letter | 0x20));
+    text.iter().enumerate().any(|(at, letter)| may_begin(letter) && is_trouble(at))
+        || text.split(|byte| *byte == b'\n').any(is_end_of_program)
+}
+
+fn begins(text: &[u8], word: &str) -> bool {
+    text.get(..word.len()).is_some_and(|part| part.eq_ignore_ascii_case(word.as_bytes()))
+}
+
+/// As in `exit code: 1` and `"exit_code": 1`, but not in `exit code 2 is for misuse` and `exit_code == 1`.
+fn is_of_failure(after: &[u8]) -> bool {
+    let after = after.strip_prefix(b"\"").unwrap_or(after).trim_ascii_start();
+    let after = after.strip_prefix(b":").or_else(|| after.strip_prefix(b">")).unwrap_or(after);
+    let after = after.trim_ascii_start();
+    let code = after.strip_prefix(b"-").unwrap_or(after);
+    let (code, rest) = code.split_at(code.iter().take_while(|byte| byte.is_ascii_digit()).count());
+    let is_all = matches!(
+        rest,
+        [] | [b'\n' | b'\r' | b',' | b';' | b':' | b')' | b']' | b'}' | b'"' | b'<', ..] | [b' ', b'(', ..]
+    );
+    is_all && code.iter().any(|digit| *digit != b'0')
+}
+
+/// A line that says no more than that a program was ended, or that tests fail: `Killed`, `2 failing`.
+fn is_end_of_program(line: &[u8]) -> bool {
+    let line = line.trim_ascii();
+    let (count, rest) = line.split_at(line.iter().take_while(|byte| byte.is_ascii_digit()).count());
+    let fails = count.iter().any(|digit| *digit != b'0') && rest.eq_ignore_ascii_case(b" failing");
+    fails || [&b"killed"[..], b"aborted"].iter().any(|word| line.eq_ignore_ascii_case(word))
 }
 
 /// As in `error.py` and `test_failed_login`.
@@ -163,7 +199,13 @@ fn is_denied(text: &[u8], from: usize, to: usize) -> bool {
 
 #[cfg(test)]
 mod tests {
+    use stint_types::chat::Tool;
+
     use super::*;
+
+    fn chat(text: &str) -> Request {
+        Request::new("auto", vec![Message::text(Role::User, text)])
+    }
 
     fn run(results: &[&str]) -> Request {
         let mut messages = vec![Message::text(Role::User, "Fix the failing test.")];
@@ -187,6 +229,43 @@ mod tests {
         assert!(fine < 7.0 && fine < failed);
         assert!(failed < thought(&["exit code 1: test FAILED", "error: no such file"]));
         assert!((thought(&["test failed", "all tests passed"]) - fine).abs() < 1e-9, "it was mended");
+    }
+
+    #[test]
+    fn how_programs_end_is_seen() {
+        let fine = thought(&["42 lines read"]);
+        for result in [
+            "thread 'main' panicked at src/lib.rs:3:5: index out of bounds",
+            "panic: index out of range",
+            "Segmentation fault",
+            "Exit code 1",
+            "exit code: 137 (out of memory)",
+            "make: *** [all] exit status 2\n",
+            r#"{"output": "", "exit_code": 1}"#,
+            "<exit_code>1</exit_code>",
+            "FATAL: role does not exist",
+            "fatal: not a git repository",
+            "main.o: undefined reference to `f'",
+            "npm ERR! code 1",
+            "starting\nKilled\n",
+            "Aborted (core dumped)",
+            "  1 passing\n  2 failing\n",
+            "The tool use was rejected by the user.",
+        ] {
+            assert!(thought(&[result]) > fine, "{result}");
+        }
+        for result in [
+            "exit code: 0",
+            r#"{"exit_code": 0}"#,
+            "Exit code 2 is for misuse.",
+            "assert result.exit_code == 1",
+            "use core::panic::Location;",
+            "3 passing\n0 failing",
+            "The process is killed, and what it wrote is aborted.",
+            "Mends the failing test of fatal signals.",
+        ] {
+            assert!((thought(&[result]) - fine).abs() < 1e-9, "{result}");
+        }
     }
 
     #[test]
@@ -236,6 +315,12 @@ mod tests {
             .messages
             .push(Message::text(Role::User, "<system-reminder>\nMind the list.\n</system-reminder>"));
         assert_eq!(AgentStep::of(&request), step);
+        let mut asked = chat("hi");
+        asked.tools.push(Tool::new("bash", serde_json::Value::Null));
+        let mut noted = asked.clone();
+        noted.messages =
+            chat(&format!("hi\n<system-reminder>\n{}\n</system-reminder>", "Mind. ".repeat(99))).messages;
+        assert_eq!(AgentStep::of(&noted), AgentStep::of(&asked));
     }
 
     #[test]

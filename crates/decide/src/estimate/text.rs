@@ -4,7 +4,7 @@ use std::borrow::Cow;
 
 use stint_types::chat::{Message, Request, Role};
 
-use super::asking::{last_asked, said, texts};
+use super::asking::{last_asked, question_texts, said, texts};
 use super::follow_up::{is_follow_up, is_small_talk};
 use super::light_task::LightTask;
 use super::stated_length::stated_length;
@@ -22,7 +22,7 @@ pub(super) struct QuestionText<'t> {
     pub excerpt: Cow<'t, str>,
     /// Bytes of the whole message.
     pub bytes: usize,
-    /// Bytes of the messages before it.
+    /// Bytes of the messages before it, and of the files in it that ask for nothing.
     pub context: usize,
     /// How long its answer gets, where that is plain: the logarithm of tokens.
     pub answer: Option<f64>,
@@ -30,6 +30,8 @@ pub(super) struct QuestionText<'t> {
 
 /// So many messages are looked back at for one that asks something.
 const LOOKED_BACK_AT: usize = 8;
+/// Instructions of more bytes are an agent's or an application's, and no task.
+const INSTRUCTIONS_MAX: usize = 2 * 1024;
 
 /// A text taken apart, once for all estimates.
 #[derive(Debug)]
@@ -55,21 +57,24 @@ impl<'t> QuestionText<'t> {
     pub(super) fn of(request: &'t Request) -> QuestionText<'t> {
         let messages = &request.messages;
         let asked = last_asked(messages).unwrap_or(messages.len().saturating_sub(1));
-        let context = |before: usize| messages.iter().take(before).flat_map(texts).map(str::len).sum();
-        let own: Vec<&str> = messages.get(asked).into_iter().flat_map(said).collect();
+        let context =
+            |before: usize| messages.iter().take(before).flat_map(texts).map(str::len).sum::<usize>();
+        let given = messages.get(asked).map(said).unwrap_or_default();
+        let own = messages.get(asked).map(question_texts).unwrap_or_default();
         if let [own] = own[..]
-            && let Some(first) = asked_before(messages, asked, own)
+            && let Some(first) = asked_before(request, asked, own)
         {
-            let before: Vec<&str> = said(&messages[first]).collect();
-            let task = light_task(messages, &before);
-            let question = task.map_or(before, |task| vec![task.instruction]);
+            let before = &messages[first];
+            let task = light_task(messages, &said(before));
+            let question = task.map_or_else(|| question_texts(before), |task| vec![task.instruction]);
             let both: Vec<&str> = question.into_iter().chain(["\n", own]).collect();
             let text = QuestionText::from_parts(&both, context(first));
             let answer = task.map(|task| task.answer).or_else(|| stated_length(&text.excerpt));
             return QuestionText { answer, ..text };
         }
-        let text = QuestionText::from_parts(&own, context(asked));
-        match light_task(messages, &own) {
+        let material = length(&given).saturating_sub(length(&own));
+        let text = QuestionText::from_parts(&own, context(asked) + material);
+        match light_task(messages, &given) {
             Some(task) => QuestionText {
                 excerpt: Cow::Borrowed(task.instruction),
                 bytes: task.instruction.len(),
@@ -86,7 +91,7 @@ impl<'t> QuestionText<'t> {
     }
 
     fn from_parts(parts: &[&'t str], context: usize) -> QuestionText<'t> {
-        let bytes: usize = parts.iter().map(|part| part.len()).sum();
+        let bytes = length(parts);
         if let ([part], true) = (parts, bytes <= 2 * END_BYTES) {
             return QuestionText { excerpt: Cow::Borrowed(part), bytes, context, answer: None };
         }
@@ -143,22 +148,25 @@ impl<'t> TextAnalysis<'t> {
     }
 }
 
-/// The place of the message that one goes on from: the last one before it that asks for something by itself, else the instructions.
-fn asked_before(messages: &[Message], asked: usize, own: &str) -> Option<usize> {
+/// The place of the message that one goes on from: the last one before it that asks for something by itself, else the instructions,
+/// where they may be a task.
+fn asked_before(request: &Request, asked: usize, own: &str) -> Option<usize> {
     if asked == 0 || !is_follow_up(own) {
         return None;
     }
-    let asks = |message: &Message| match said(message).collect::<Vec<_>>()[..] {
+    let asks = |message: &Message| match question_texts(message)[..] {
         [] => false,
         [text] => !text.trim().is_empty() && !is_follow_up(text) && !is_small_talk(text),
         _ => true,
     };
-    let before = &messages[..asked];
+    let before = &request.messages[..asked];
     let from_users = before.iter().enumerate().rev().filter(|(_, message)| message.role == Role::User);
     let asking = from_users.take(LOOKED_BACK_AT).find(|(_, message)| asks(message));
-    let asking =
-        asking.or_else(|| before.iter().enumerate().rev().find(|(_, message)| message.role == Role::System));
-    asking.map(|(at, _)| at)
+    asking.map(|(at, _)| at).or_else(|| {
+        let instructions = before.iter().rposition(|message| message.role == Role::System)?;
+        let bytes: usize = texts(&before[instructions]).map(str::len).sum();
+        (request.tools.is_empty() && bytes <= INSTRUCTIONS_MAX).then_some(instructions)
+    })
 }
 
 /// The light task that a message or the instructions set.
@@ -203,6 +211,10 @@ fn option(line: &str, before: usize) -> Option<&str> {
     opens.then(|| line[2..].trim_ascii())
 }
 
+fn length(parts: &[&str]) -> usize {
+    parts.iter().map(|part| part.len()).sum()
+}
+
 fn head(text: &str, bytes: usize) -> &str {
     &text[..text.floor_char_boundary(bytes)]
 }
@@ -213,6 +225,8 @@ fn tail(text: &str, bytes: usize) -> &str {
 
 #[cfg(test)]
 mod tests {
+    use stint_types::chat::Tool;
+
     use super::*;
 
     #[test]
@@ -259,6 +273,31 @@ mod tests {
         assert!(text.answer.is_some_and(|answer| answer > 8.0));
         let request = chat(&[(Role::User, "continue")]);
         assert_eq!(QuestionText::of(&request).excerpt, "continue");
+    }
+
+    #[test]
+    fn instructions_of_an_agent_are_no_task() {
+        let task = "Find all functions f: R -> R with f(x f(y)) = f(xy) + x.";
+        let of_agent = task.repeat(INSTRUCTIONS_MAX / task.len() + 1);
+        let long = chat(&[(Role::System, &of_agent), (Role::User, "commit this")]);
+        assert_eq!(QuestionText::of(&long).excerpt, "commit this");
+        let mut with_tools = chat(&[(Role::System, task), (Role::User, "commit this")]);
+        assert_eq!(QuestionText::of(&with_tools).excerpt, format!("{task}\ncommit this"));
+        with_tools.tools.push(Tool::new("bash", serde_json::Value::Null));
+        assert_eq!(QuestionText::of(&with_tools).excerpt, "commit this");
+    }
+
+    #[test]
+    fn what_is_asked_about_is_context() {
+        let file = format!("<file>\n{}\n</file>", "x = 1\n".repeat(100));
+        let request = chat(&[(Role::User, &format!("{file}\nWhich cities are meant?"))]);
+        let text = QuestionText::of(&request);
+        assert_eq!(text.excerpt, "Which cities are meant?");
+        assert!(text.context >= file.len());
+        let request = chat(&[(Role::User, &format!("Translate the file below to French.\n{file}"))]);
+        let text = QuestionText::of(&request);
+        assert_eq!(text.excerpt, "Translate the file below to French.");
+        assert!(text.answer.is_some_and(|answer| answer > 4.0), "as long as the file");
     }
 
     #[test]
