@@ -125,6 +125,19 @@ async fn who_waits_too_long_or_comes_to_a_full_queue_is_refused_with_a_time_to_c
 }
 
 #[tokio::test(start_paused = true)]
+async fn where_the_longest_wait_is_short_a_full_queue_still_tells_a_whole_second() {
+    let settings = Settings { queue_max: 1, wait_max: Duration::from_millis(500), ..places(1) };
+    let fleet = fleet(&[works()], settings);
+    let _seat = fleet.acquire(want(Priority::Interactive, 60)).await.unwrap();
+    let (_, full) = tokio::join!(refused(&fleet, want(Priority::Interactive, 60)), async {
+        tokio::task::yield_now().await;
+        refused(&fleet, want(Priority::Interactive, 60)).await
+    });
+    let back = full.retry_after.unwrap();
+    assert!(back >= Duration::from_secs(1) && back <= Duration::from_secs(2), "{back:?}");
+}
+
+#[tokio::test(start_paused = true)]
 async fn where_the_line_is_longer_than_the_deadline_nobody_joins_it() {
     let fleet = fleet(&[works()], places(1));
     let seat = fleet.acquire(want(Priority::Interactive, 60)).await.unwrap();
