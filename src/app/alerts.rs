@@ -1,12 +1,13 @@
 //! Sends alerts to an operator's webhook: limits that are nearly used up, and overruns.
 
-use std::ops::ControlFlow;
 use std::time::Duration;
 
 use reqwest::header::CONTENT_TYPE;
 use reqwest::{Client, Response, Url};
 use serde_json::{Value, json};
 use tokio::sync::mpsc;
+use tokio::sync::mpsc::error::TrySendError;
+use tokio::time::sleep;
 
 use crate::outbound;
 use stint_ledger::{ClosedReservation, LimitStatus, LimitWarning, WarningCause};
@@ -21,6 +22,9 @@ const DELIVERY_MAX: Duration = Duration::from_secs(5);
 /// How long to wait before each further try.
 const RETRIES: [Duration; 2] = [Duration::from_secs(1), Duration::from_secs(10)];
 
+/// How long those that wait may take at the end of the process, in all. The ledger's writer has longer.
+const END_MAX: Duration = Duration::from_secs(5);
+
 /// The way to the webhook. Sending never waits.
 #[derive(Debug, Clone)]
 pub(super) struct Alerts {
@@ -28,30 +32,12 @@ pub(super) struct Alerts {
 }
 
 impl Alerts {
-    /// Delivers to this address, in the background; nowhere, without one.
+    /// Delivers to this address, in the background; nowhere, without one. These tasks end after all that settles.
     pub(super) fn new(tasks: &Tasks, webhook: Option<&Url>) -> Result<Alerts, reqwest::Error> {
         let Some(url) = webhook.cloned() else { return Ok(Alerts { sender: None }) };
         let client = outbound::client_builder().timeout(DELIVERY_MAX).build()?;
-        let (line, mut alerts) = mpsc::channel::<Value>(WAITING_MAX);
-        let stopping = tasks.stopping();
-        tasks.spawn(async move {
-            tokio::pin!(stopping);
-            loop {
-                let next = async {
-                    match alerts.recv().await {
-                        Some(alert) => deliver(&client, &url, &alert).await,
-                        None => return ControlFlow::Break(()),
-                    }
-                    ControlFlow::Continue(())
-                };
-                tokio::select! {
-                    biased;
-                    () = &mut stopping => return,
-                    // Nobody tells this address any more.
-                    next = next => if next.is_break() { return },
-                }
-            }
-        });
+        let (line, alerts) = mpsc::channel::<Value>(WAITING_MAX);
+        tasks.spawn(AlertWebhook { client, url, tasks: tasks.clone() }.run(alerts));
         Ok(Alerts { sender: Some(line) })
     }
 
@@ -86,26 +72,79 @@ impl Alerts {
     }
 
     fn send(&self, alert: Value) {
-        if self.sender.as_ref().is_some_and(|line| line.try_send(alert).is_err()) {
-            tracing::error!("the webhook does not keep up; an alert is left out");
+        match self.sender.as_ref().map(|line| line.try_send(alert)) {
+            None | Some(Ok(())) => {}
+            Some(Err(TrySendError::Full(alert))) => {
+                tracing::error!(%alert, "the webhook does not keep up; an alert is left out");
+            }
+            Some(Err(TrySendError::Closed(alert))) => {
+                tracing::error!(%alert, "the gateway ends; an alert is left out");
+            }
         }
     }
 }
 
-async fn deliver(client: &Client, url: &Url, alert: &Value) {
-    let mut waits = RETRIES.iter();
-    loop {
-        // The error's own text would show the address, which may be a secret.
-        let why = match post(client, url, alert).await {
-            Ok(response) if response.status().is_success() => return,
-            Ok(response) => response.status().to_string(),
-            Err(error) => error.without_url().to_string(),
+/// The address that alerts go to, and the task that calls it.
+struct AlertWebhook {
+    client: Client,
+    url: Url,
+    tasks: Tasks,
+}
+
+impl AlertWebhook {
+    /// Delivers until nobody tells this address any more. From shutdown on only what waits already, and for a limited time.
+    async fn run(self, mut alerts: mpsc::Receiver<Value>) {
+        let patience = async {
+            self.tasks.stopping().await;
+            sleep(END_MAX).await;
         };
-        let Some(wait) = waits.next() else {
-            tracing::error!(why, %alert, "the webhook took no alert");
-            return;
+        let is_done = tokio::select! {
+            () = self.deliver_all(&mut alerts) => true,
+            () = patience => false,
         };
-        tokio::time::sleep(*wait).await;
+        if !is_done {
+            tracing::error!(waiting = alerts.len(), "the webhook did not take all alerts before the end");
+        }
+    }
+
+    async fn deliver_all(&self, alerts: &mut mpsc::Receiver<Value>) {
+        let stopping = self.tasks.stopping();
+        tokio::pin!(stopping);
+        let mut is_closing = false;
+        loop {
+            tokio::select! {
+                biased;
+                () = &mut stopping, if !is_closing => {
+                    is_closing = true;
+                    alerts.close();
+                }
+                alert = alerts.recv() => match alert {
+                    Some(alert) => self.deliver(&alert).await,
+                    None => return,
+                },
+            }
+        }
+    }
+
+    /// Tries a few times; from shutdown on once.
+    async fn deliver(&self, alert: &Value) {
+        let mut waits = RETRIES.iter();
+        loop {
+            // The error's own text would show the address, which may be a secret.
+            let why = match post(&self.client, &self.url, alert).await {
+                Ok(response) if response.status().is_success() => return,
+                Ok(response) => response.status().to_string(),
+                Err(error) => error.without_url().to_string(),
+            };
+            let Some(wait) = waits.next().filter(|_| !self.tasks.is_stopping()) else {
+                tracing::error!(why, %alert, "the webhook took no alert");
+                return;
+            };
+            tokio::select! {
+                () = sleep(*wait) => {}
+                () = self.tasks.stopping() => {}
+            }
+        }
     }
 }
 
@@ -145,6 +184,19 @@ mod tests {
             http::Server::new(settings.unwrap().http, Arc::new(Metrics::new().unwrap()), tasks.clone());
         tasks.spawn(server.serve(bound, Router::new().route("/hook", routing::post(take))));
         (url, taken)
+    }
+
+    #[tokio::test]
+    async fn what_waits_when_the_gateway_ends_is_delivered_with_one_try_each() {
+        let (server_tasks, tasks) = (Tasks::default(), Tasks::default());
+        let (url, taken) = webhook(&server_tasks);
+        let alerts = Alerts::new(&tasks, Some(&url)).unwrap();
+        [1, 2, 3].into_iter().for_each(|alert| alerts.send(json!(alert)));
+        tasks.stop();
+        assert!(tasks.drain(Duration::from_secs(60)).await);
+        assert_eq!(*taken.lock().unwrap(), [json!(1), json!(2), json!(3)], "the first was refused");
+        server_tasks.stop();
+        assert!(server_tasks.drain(Duration::from_secs(60)).await);
     }
 
     #[tokio::test]

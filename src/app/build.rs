@@ -40,7 +40,7 @@ pub struct App {
 pub struct RunningServer {
     /// Connections and requests.
     pub request_tasks: Tasks,
-    /// The ledger's writer, which ends after them.
+    /// The ledger's writer and what tells of its work, which end after them.
     pub ledger_tasks: Tasks,
     /// The listeners, which go on while requests end: health, metrics and the admin API are there until then.
     pub listener_tasks: Tasks,
@@ -68,7 +68,7 @@ pub async fn build(mut settings: Settings, source: ConfigSource) -> Result<App, 
     let database = Database::open(&settings.storage).await?;
     let first_key = settings.first_key.as_deref().map(first_key::load_or_create).transpose();
     let keys = directory::open(&settings, first_key.map_err(BuildError::FirstKey)?, &database).await?;
-    let alerts = Alerts::new(&request_tasks, settings.webhook.as_ref()).map_err(BuildError::Alerts)?;
+    let alerts = Alerts::new(&ledger_tasks, settings.webhook.as_ref()).map_err(BuildError::Alerts)?;
     // A model that cannot be loaded ends the start before other replicas know this one.
     let registry = load_models(&settings, &ModelRegistry::default(), &metrics, &request_tasks)?;
     registry.measure_lag(&request_tasks, &metrics);

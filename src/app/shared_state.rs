@@ -37,6 +37,8 @@ pub(super) struct SharedState {
     pub(super) metrics: Arc<Metrics>,
     /// Connections and requests.
     pub(super) request_tasks: Tasks,
+    /// What ends after them.
+    pub(super) ledger_tasks: Tasks,
     pub(super) ledger: Ledger,
     pub(super) directory: Arc<Directory>,
     pub(super) idempotency: Idempotency,
@@ -108,6 +110,7 @@ impl SharedState {
             tracer,
             metrics,
             request_tasks: request_tasks.clone(),
+            ledger_tasks: ledger_tasks.clone(),
             ledger,
             directory,
             idempotency,

@@ -56,9 +56,20 @@ struct EmbeddingTask {
     reserved: Money,
     /// The run whose money it spends.
     episode: Option<NonTurnSpend>,
-    party: FlowId,
+    flow: FlowId,
     priority: Priority,
     deadline: Instant,
+}
+
+/// What a request has taken until now.
+#[derive(Debug, Default)]
+struct EmbeddingSpend {
+    /// What attempts that failed may have read, and its price.
+    lost: Tokens,
+    lost_cost: Money,
+    /// When the attempt began that runs, or ran last.
+    begun: Timestamp,
+    is_calling: bool,
 }
 
 impl Gateway {
@@ -135,7 +146,7 @@ impl Gateway {
             None => self.state.parts.ledger.obtain(claim).await?,
         };
         let (state, ask) = (self.state.clone(), Arc::new(ask));
-        let (party, priority) = (FlowId::of(&tenant.account), tenant.priority);
+        let (flow, priority) = (FlowId::of(&tenant.account), tenant.priority);
         let making = EmbeddingTask {
             state,
             id,
@@ -145,7 +156,7 @@ impl Gateway {
             bound: token_bound,
             reserved,
             episode: run,
-            party,
+            flow,
             priority,
             deadline,
         };
@@ -233,6 +244,12 @@ fn failed(failure: Failure) -> RequestRefusal {
     }
 }
 
+/// Sets so much more aside; false if that does not fit.
+async fn extends(reservation: &mut Reservation, more: Money) -> bool {
+    let more = WorstCase { money: more, thinking: Tokens::ZERO };
+    more == WorstCase::default() || reservation.extend(more, None).await.is_ok()
+}
+
 impl EmbeddingTask {
     /// Takes a place, calls the backend and settles whatever happens.
     async fn run(
@@ -268,22 +285,22 @@ impl EmbeddingTask {
                 return;
             }
         };
-        let begun = self.now();
+        let mut spend = EmbeddingSpend::default();
         let made = tokio::select! {
             biased;
             () = answer.closed() => None,
-            made = self.attempt(permit) => Some(made.map(|embedded| self.believed(embedded))),
-        };
-        let (prompt, outcome) = match &made {
-            Some(Ok(embedded)) => (embedded.prompt.unwrap_or(self.bound), "finished"),
-            Some(Err(failure)) if failure.unsent => (Tokens::ZERO, "failed"),
-            Some(Err(failure)) => {
-                let read = failure.read.map(|read| self.believable(Tokens(read.get().into())));
-                (read.unwrap_or(self.bound), "failed")
+            made = self.attempt(permit, &mut reservation, &mut spend) => {
+                Some(made.map(|embedded| self.believed(embedded)))
             }
-            None => (self.bound, "hung_up"),
         };
-        let cost = self.cost(prompt, begun);
+        let (read, outcome) = match &made {
+            Some(Ok(embedded)) => (embedded.prompt.unwrap_or(self.bound), "finished"),
+            // What it may have read is among what was lost.
+            Some(Err(_)) => (Tokens::ZERO, "failed"),
+            None if spend.is_calling => (self.bound, "hung_up"),
+            None => (Tokens::ZERO, "hung_up"),
+        };
+        let (prompt, cost) = (read + spend.lost, self.cost(read, spend.begun) + spend.lost_cost);
         if let (Some(ticket), Some(Err(_)), Tokens::ZERO) = (&self.ticket, &made, prompt) {
             ticket.mark_uncharged();
         }
@@ -295,7 +312,8 @@ impl EmbeddingTask {
         if let Err(failure) = &made {
             tracing::warn!(request = %self.id, model = %self.model.name, fault = failure.fault.as_str(), %failure, "failed");
         }
-        let _ = answer.send(made.map(|embedded| self.outcome(embedded, cost)).map_err(failed));
+        let answered = made.map(|embedded| self.outcome(embedded, cost, &spend));
+        let _ = answer.send(answered.map_err(failed));
     }
 
     fn fleet(&self) -> Result<&Arc<Fleet>, Failure> {
@@ -308,7 +326,7 @@ impl EmbeddingTask {
         let beginning = AffinityKey::without_affinity(self.id.seed());
         PermitRequest {
             affinity: beginning,
-            flow: self.party,
+            flow: self.flow,
             calls: 1,
             priority: self.priority,
             deadline: self.deadline,
@@ -319,30 +337,53 @@ impl EmbeddingTask {
         self.fleet()?.acquire(self.want()).await
     }
 
-    /// Calls, and calls again where nothing reached a model: what did is charged in full.
-    async fn attempt(&self, mut permit: Permit) -> Result<EmbeddingResult, Failure> {
+    /// Calls, and calls again where that may help and its price can be set aside beside what was lost.
+    async fn attempt(
+        &self,
+        mut permit: Permit,
+        reservation: &mut Reservation,
+        spend: &mut EmbeddingSpend,
+    ) -> Result<EmbeddingResult, Failure> {
         let mut been = Vec::new();
         loop {
             been.push(permit.target_index());
+            (spend.begun, spend.is_calling) = (self.now(), true);
             let failure = match self.call(&permit).await {
                 Ok(embedded) => return Ok(embedded),
                 Err(failure) => failure,
             };
+            let lost = self.record_lost(&failure, spend);
             let failed = permit.target().clone();
             self.count_failure(&failed, &failure);
             drop(permit);
-            let helps = failure.unsent && failure.retry > Retry::Never && failure.fault != Fault::Caller;
-            if !helps {
+            if !self.may_retry(&failure) {
                 return Err(failure);
             }
-            match self.retry_permit(&been, &failure).await {
-                Some(next) => {
-                    self.log_retry(&failed, &failure, &next);
-                    permit = next;
-                }
-                None => return Err(failure),
+            let Some(next) = self.retry_permit(&been, &failure).await else { return Err(failure) };
+            if !extends(reservation, lost).await {
+                return Err(failure);
             }
+            self.log_retry(&failed, &failure, &next);
+            permit = next;
         }
+    }
+
+    /// Counts what a call that failed may have read; its price.
+    fn record_lost(&self, failure: &Failure, spend: &mut EmbeddingSpend) -> Money {
+        let counted = failure.read.map(|read| self.believable(Tokens(read.get().into())));
+        let read = if failure.unsent { Tokens::ZERO } else { counted.unwrap_or(self.bound) };
+        let cost = self.cost(read, spend.begun);
+        spend.is_calling = false;
+        spend.lost += read;
+        spend.lost_cost += cost;
+        cost
+    }
+
+    /// Whether another attempt may help, and is wanted: what reached a model may be paid for twice.
+    fn may_retry(&self, failure: &Failure) -> bool {
+        let is_wanted = failure.unsent || self.fleet().is_ok_and(|fleet| fleet.settings().retry.sent_too);
+        let helps = failure.retry > Retry::Never && failure.fault != Fault::Caller;
+        is_wanted && helps && Instant::now() < self.deadline
     }
 
     async fn retry_permit(&self, been: &[usize], failure: &Failure) -> Option<Permit> {
@@ -402,7 +443,12 @@ impl EmbeddingTask {
         prompt.min(token_bound::believable(self.bound))
     }
 
-    fn outcome(&self, embedded: EmbeddingResult, cost: Option<Money>) -> EmbeddingOutcome {
+    fn outcome(
+        &self,
+        embedded: EmbeddingResult,
+        cost: Option<Money>,
+        spend: &EmbeddingSpend,
+    ) -> EmbeddingOutcome {
         EmbeddingOutcome {
             id: self.id,
             model: self.model.name.clone(),
@@ -410,7 +456,7 @@ impl EmbeddingTask {
             estimated: embedded.prompt.is_none(),
             vectors: embedded,
             cost,
-            reserved: self.reserved,
+            reserved: self.reserved + spend.lost_cost,
             episode: self.episode.as_ref().map(|run| {
                 let is_booked = cost.is_some();
                 EpisodeSnapshot { is_booked, ..run.snapshot(&self.state.parts.ledger) }

@@ -205,7 +205,7 @@ impl PreparedConfig {
         let alerts = if before.settings.webhook == settings.webhook {
             shared.ledger_monitor.alerts()
         } else {
-            Alerts::new(&shared.request_tasks, settings.webhook.as_ref()).map_err(BuildError::Alerts)?
+            Alerts::new(&shared.ledger_tasks, settings.webhook.as_ref()).map_err(BuildError::Alerts)?
         };
         let identities = certificates::load(&settings).map_err(BuildError::Certificate)?;
         let calibration = calibration(&settings)?;

@@ -6,6 +6,8 @@ use serde_json::Value;
 
 use stint_types::catalog::AnswerComparison;
 
+use super::written_number::{last_number, only_number};
+
 /// What stands before the letter of an option, where it is not marked otherwise.
 const INTRODUCTIONS: [&str; 4] = ["answer", "option", "choice", "correct"];
 
@@ -22,9 +24,12 @@ pub fn answer_key(answer: &str, compare: &AnswerComparison) -> Option<String> {
     }
 }
 
-/// The number in the last `\boxed{…}`, else the last number of all.
+/// The number in the last `\boxed{…}`, or all of the box if it holds anything else; without a box, the last number of all.
 fn number(answer: &str) -> Option<String> {
-    boxed(answer).and_then(last_number).or_else(|| last_number(answer))
+    let all_of = |inside| text(inside).map(|text| text.replace([' ', '$'], ""));
+    boxed(answer)
+        .and_then(|inside| only_number(inside).or_else(|| all_of(inside)))
+        .or_else(|| last_number(answer))
 }
 
 /// What the last `\boxed{…}` has in it.
@@ -40,45 +45,6 @@ fn boxed(answer: &str) -> Option<&str> {
         depth == 0
     });
     end.map(|(at, _)| &rest[..at])
-}
-
-fn last_number(text: &str) -> Option<String> {
-    let text = text.replace(['−', '–'], "-").replace("\\frac{", "").replace("}{", "/");
-    let is_part = |character: char| character.is_ascii_digit() || matches!(character, '.' | ',' | '/');
-    let (mut last, mut from) = (None, 0);
-    while let Some(start) = text[from..].find(|character: char| character.is_ascii_digit()) {
-        let start = from + start;
-        let end = text[start..].find(|character| !is_part(character)).map_or(text.len(), |at| start + at);
-        let sign = minus(&text[..start]);
-        let signed = |digits: String| if digits == "0" { digits } else { sign.to_owned() + &digits };
-        last = plain(&text[start..end]).map(signed);
-        from = end;
-    }
-    last
-}
-
-/// A minus before a number is a sign where nothing that could be subtracted from stands before it.
-fn minus(before: &str) -> &'static str {
-    let before = before.strip_suffix('.').unwrap_or(before);
-    let before = before.strip_suffix('$').unwrap_or(before);
-    let Some(before) = before.strip_suffix('-') else { return "" };
-    let operand =
-        before.trim_end().ends_with(|character: char| character.is_alphanumeric() || character == ')');
-    if operand { "" } else { "-" }
-}
-
-/// Digits without thousands' commas, leading and trailing zeros and what ended the sentence.
-fn plain(written: &str) -> Option<String> {
-    let written = written.trim_end_matches(['.', ',', '/']);
-    if let Some((above, below)) = written.split_once('/') {
-        return Some(format!("{}/{}", plain(above)?, plain(below)?));
-    }
-    let digits = written.replace(',', "");
-    let (whole, fraction) = digits.split_once('.').unwrap_or((&digits, ""));
-    let whole = whole.trim_start_matches('0');
-    let whole = if whole.is_empty() { "0" } else { whole };
-    let fraction = fraction.trim_end_matches('0');
-    Some(if fraction.is_empty() { whole.to_owned() } else { format!("{whole}.{fraction}") })
 }
 
 /// The option that was chosen: the only letter there is, one in a box or brackets, one that is introduced, or one that begins the
@@ -199,8 +165,60 @@ mod tests {
                 ("\\boxed{42} (see step 3)", Some("42")),
                 ("\\boxed{\\frac{1}{2}}", Some("1/2")),
                 ("3/4 of it", Some("3/4")),
+                ("\\boxed{-\\dfrac{1}{2}}", Some("-1/2")),
+                ("\\boxed{x = 12}", Some("12")),
+                ("\\boxed{1{,}234\\,\\text{cm}^2}", Some("1234")),
+                ("\\boxed{-9.8\\ \\text{m s}^{-2}}", Some("-9.8")),
+                ("\\boxed{\\$5}", Some("5")),
+                ("\\boxed{50\\%}", Some("50")),
+                ("\\boxed{90^\\circ}", Some("90")),
+                ("It takes 12 m² of _7_", Some("7")),
+                ("an area of 12 cm^2", Some("12")),
+                ("F_2 = 3 and so x_1", Some("3")),
                 ("no idea", None),
                 ("", None),
+            ],
+        );
+    }
+
+    #[test]
+    fn a_power_of_ten_belongs_to_its_number_however_it_is_written() {
+        check(
+            &AnswerComparison::Number,
+            &[
+                ("3.0 \\times 10^{8}", Some("300000000")),
+                ("\\boxed{3.0 \\times 10^{8}}", Some("300000000")),
+                ("\\boxed{3 \\times 10^8 \\text{ m/s}}", Some("300000000")),
+                ("It is 2.998 × 10⁸ m/s.", Some("299800000")),
+                ("1.5e6", Some("1500000")),
+                ("-1.5E-3 s", Some("-0.0015")),
+                ("\\(6.02 \\cdot 10^{-2}\\)", Some("0.0602")),
+                ("10^{6}", Some("1000000")),
+                ("0 × 10^3", Some("0")),
+                ("5 eggs", Some("5")),
+                ("1e999999999", Some("999999999")),
+            ],
+        );
+    }
+
+    #[test]
+    fn roots_powers_and_lists_are_not_their_last_digits() {
+        check(
+            &AnswerComparison::Number,
+            &[
+                ("\\boxed{2\\sqrt{3}}", Some("2\\sqrt{3}")),
+                ("It is $2 \\sqrt{3}$.", Some("2\\sqrt{3}")),
+                ("The side is \\sqrt{3}", Some("\\sqrt{3}")),
+                ("\\boxed{2^{10}}", Some("2^{10}")),
+                ("so **2^{10}**", Some("2^{10}")),
+                ("2^{10} = 1024", Some("1024")),
+                ("\\boxed{5\\pi}", Some("5\\pi")),
+                ("\\boxed{2e^{3}}", Some("2e^{3}")),
+                ("\\boxed{(1, 2)}", Some("(1,2)")),
+                ("\\boxed{1,2}", Some("1,2")),
+                ("\\boxed{x = 3, y = 4}", Some("x=3,y=4")),
+                ("\\boxed{n-1}", Some("n-1")),
+                ("Of 2: \\boxed{\\text{no solution}}", Some("\\text{nosolution}")),
             ],
         );
     }

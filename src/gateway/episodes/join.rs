@@ -229,8 +229,8 @@ impl EpisodeManager {
         let Some(place) = replies.last().map(|reply| reply.before) else { return Vec::new() };
         let (store, since) = (&self.inner.store, now.before(BROKEN_OFF_MAX));
         let known = async {
-            let twins = store.identical_episodes(owner, &place.broken_off(), since).await?;
-            let Some(latest) = twins.iter().max_by_key(|twin| twin.at) else { return Ok(None) };
+            let identical = store.identical_episodes(owner, &place.broken_off(), since).await?;
+            let Some(latest) = identical.iter().max_by_key(|episode| episode.at) else { return Ok(None) };
             let known = store.read(&owner.account, &latest.id).await?;
             Ok(known.filter(|known| owner.owns(known)))
         };
@@ -322,8 +322,8 @@ impl EpisodeManager {
     ) -> Result<Option<(HistoryHash, Timestamp)>, EpisodesError> {
         let Some(link) = chain.broken_off_links().next() else { return Ok(None) };
         let since = now.before(BROKEN_OFF_MAX);
-        let twins = self.inner.store.identical_episodes(owner, &link, since).await?;
-        Ok(twins.iter().any(|twin| twin.continued == Count::ZERO).then_some((link, since)))
+        let identical = self.inner.store.identical_episodes(owner, &link, since).await?;
+        Ok(identical.iter().any(|episode| episode.continued == Count::ZERO).then_some((link, since)))
     }
 
     async fn find_known(
@@ -339,10 +339,10 @@ impl EpisodeManager {
                 return store.read(&owner.account, id).await;
             }
             for link in chain.links().take(REPLIES_MAX) {
-                if let Some(twin) =
+                if let Some(episode) =
                     IdenticalEpisode::first(&mut store.identical_episodes(owner, &link, since).await?)
                 {
-                    let known = store.read(&owner.account, &twin.id).await?;
+                    let known = store.read(&owner.account, &episode.id).await?;
                     return Ok(known.filter(|known| owner.owns(known)));
                 }
             }

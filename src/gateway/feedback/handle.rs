@@ -56,7 +56,7 @@ impl Learning {
             return Learning::off();
         }
         let replica = ReplicaId::new();
-        let LearningStart { book, saved, warned, prompt_ratios } =
+        let LearningStart { book, saved, warned, prompt_ratios, take_over } =
             state_exchange::load_initial(&*stories, &replica, &settings).await;
         let (jobs, arrived) = mpsc::channel(JOBS_MAX);
         let log_writer = settings.log.clone().and_then(|log| log_writer(log, &metrics));
@@ -68,6 +68,7 @@ impl Learning {
             records: stories,
             book: ArcSwap::from_pointee(book.snapshot()),
             prompt_ratios: prompt_ratios.clone(),
+            take_over,
             recent: RecentRecords::default(),
             reversals: ReversalLimiter::default(),
             jobs: jobs.clone(),

@@ -14,6 +14,7 @@ use stint_types::metrics::Metrics;
 use stint_types::units::{RequestId, Timestamp};
 
 use super::influence_cap::{InfluenceCap, SignalWeight};
+use super::pending_take_over::PendingTakeOver;
 use super::prompt_ratios::PromptRatios;
 use super::recent::RecentRecords;
 use super::repeat_detector::RepeatDetector;
@@ -38,6 +39,8 @@ pub(super) struct LearningInner {
     /// Read by every request, without a lock; replaced by the learner.
     pub(super) book: ArcSwap<BeliefSnapshot>,
     pub(super) prompt_ratios: Arc<PromptRatios>,
+    /// What the store may have as ours without having said so.
+    pub(super) take_over: PendingTakeOver,
     pub(super) recent: RecentRecords,
     pub(super) reversals: ReversalLimiter,
     pub(super) influence_cap: InfluenceCap,

@@ -8,7 +8,7 @@ use tokio::time::{sleep, timeout};
 
 use stint_decide::learn::{BeliefStore, LearnedState, OutcomeSample};
 use stint_sessions::history::{
-    DecisionLogEntry, DecisionLogWriter, ReplicaId, RequestRecord, WritableRecord,
+    DecisionLogEntry, DecisionLogWriter, HistoryStoreError, ReplicaId, RequestRecord, WritableRecord,
 };
 use stint_types::catalog::{Verdict, VerdictSource};
 use stint_types::tasks::Tasks;
@@ -83,6 +83,7 @@ impl LearnerTask {
             LearnJob::TakenOver(states) => {
                 states.iter().for_each(|gone| self.inner.prompt_ratios.take_over(gone.prompts()));
                 self.book.take_over(&states);
+                self.inner.take_over.end();
             }
             LearnJob::Reset => {
                 self.book = BeliefStore::new(self.inner.settings.book);
@@ -163,10 +164,19 @@ impl LearnerTask {
         self.book.own_state().with_prompts(self.inner.prompt_ratios.snapshot())
     }
 
+    async fn save_last(&mut self) -> Result<bool, HistoryStoreError> {
+        let records = self.inner.records.clone();
+        if self.inner.take_over.is_pending() {
+            let all = records.replica_states().await?;
+            let taken_over = self.inner.take_over.committed(&all, &self.replica);
+            taken_over.into_iter().for_each(|states| self.learn(LearnJob::TakenOver(states)));
+        }
+        records.save_state(&state_exchange::saved(&self.replica, &self.own_state(), true), &[]).await
+    }
+
     /// Says for the last time what was learned, and waits a little for those who write.
-    async fn end(self) {
-        let own = state_exchange::saved(&self.replica, &self.own_state(), true);
-        let is_saved = timeout(LAST_SAVE, self.inner.records.save_state(&own, &[])).await;
+    async fn end(mut self) {
+        let is_saved = timeout(LAST_SAVE, self.save_last()).await;
         if !matches!(is_saved, Ok(Ok(_))) {
             tracing::warn!("what was learned since it was last saved is lost: the store does not take it");
         }

@@ -12,6 +12,7 @@ mod learner;
 mod lesson;
 mod marks;
 mod not_learned;
+mod pending_take_over;
 mod prompt_ratios;
 mod recent;
 mod repeat_detector;

@@ -15,6 +15,7 @@ use stint_types::units::Timestamp;
 
 use super::LearnSettings;
 use super::inner::{LearnJob, LearningInner};
+use super::pending_take_over::PendingTakeOver;
 use super::prompt_ratios::PromptRatios;
 
 /// How long the store may take at the start, and in each round.
@@ -30,6 +31,8 @@ pub(super) struct LearningStart {
     pub(super) saved: bool,
     pub(super) warned: WarnedReplicas,
     pub(super) prompt_ratios: Arc<PromptRatios>,
+    /// What the store may have as ours without having said so.
+    pub(super) take_over: PendingTakeOver,
 }
 
 /// Starts with all that the store has: orphaned states are taken over, those of other replicas are merged.
@@ -40,13 +43,14 @@ pub(super) async fn load_initial(
 ) -> LearningStart {
     let mut book = BeliefStore::new(settings.book);
     let (mut warned, prompt_ratios) = (WarnedReplicas::default(), Arc::<PromptRatios>::default());
+    let take_over = PendingTakeOver::default();
     let began = timeout(BEGIN_MAX, async {
         let read = ReplicaStates::of(stories.replica_states().await?, replica, settings);
         warned.warn_new(&read.incompatible);
         read.forget_useless(stories).await?;
         let mut own = book.own_state();
         read.orphaned.iter().for_each(|(_, state)| own.take_over(state, &settings.book));
-        let is_ours = read.take_over(stories, replica, &own).await?;
+        let is_ours = read.take_over(stories, replica, &own, &take_over).await?;
         Ok::<_, HistoryStoreError>((read, is_ours))
     });
     let (read, is_ours) = match began.await {
@@ -56,13 +60,14 @@ pub(super) async fn load_initial(
                 error = &error as &dyn std::error::Error,
                 "what was learned before cannot be read; learning starts again"
             );
-            return LearningStart { book, saved: false, warned, prompt_ratios };
+            return LearningStart { book, saved: false, warned, prompt_ratios, take_over };
         }
         Err(_) => {
             tracing::error!("what was learned before cannot be read in time; learning starts again");
-            return LearningStart { book, saved: false, warned, prompt_ratios };
+            return LearningStart { book, saved: false, warned, prompt_ratios, take_over };
         }
     };
+    take_over.end();
     let left: Vec<LearnedState> = read.orphaned.into_iter().map(|(_, state)| state).collect();
     let mut others = read.others;
     left.iter().chain(&others).for_each(|state| prompt_ratios.take_over(state.prompts()));
@@ -74,7 +79,7 @@ pub(super) async fn load_initial(
     if let Err(error) = book.with_others(others) {
         tracing::warn!(%error, "what another replica has learned is left out");
     }
-    LearningStart { book, saved: is_ours, warned, prompt_ratios }
+    LearningStart { book, saved: is_ours, warned, prompt_ratios, take_over }
 }
 
 /// A state as it is written down.
@@ -133,15 +138,19 @@ impl ReplicaStates {
         Ok(())
     }
 
-    /// Saves `own`, which includes all orphaned states; false if another replica was quicker.
+    /// Saves `own`, which includes all orphaned states; false if another replica was quicker. If nobody waits for the answer,
+    /// `pending` has what may be ours.
     async fn take_over(
         &self,
         stories: &dyn HistoryStore,
         replica: &ReplicaId,
         own: &LearnedState,
+        pending: &PendingTakeOver,
     ) -> Result<bool, HistoryStoreError> {
-        let left: Vec<ReplicaState> = self.orphaned.iter().map(|(saved, _)| saved.clone()).collect();
-        stories.save_state(&saved(replica, own, false), &left).await
+        let (left, states): (Vec<_>, Vec<_>) = self.orphaned.iter().cloned().unzip();
+        let own = saved(replica, own, false);
+        pending.begin(&own, states);
+        stories.save_state(&own, &left).await
     }
 }
 
@@ -201,16 +210,18 @@ impl StateExchange {
 
     async fn round(&mut self) -> Result<(), HistoryStoreError> {
         let (stories, settings) = (self.inner.records.clone(), &self.inner.settings);
-        let (reply, answer) = oneshot::channel();
-        let asked = self.jobs.send(LearnJob::ReadState(reply)).await;
-        let (Ok(()), Ok(mut own)) = (asked, answer.await) else { return Ok(()) };
-        let read = ReplicaStates::of(stories.replica_states().await?, &self.replica, settings);
+        // What was submitted before is learned once this is answered.
+        let Some(mut own) = self.own_state().await else { return Ok(()) };
+        let all = stories.replica_states().await?;
+        if let Some(states) = self.inner.take_over.committed(&all, &self.replica) {
+            self.saved = true;
+            self.submit(LearnJob::TakenOver(states)).await;
+            let Some(with_these) = self.own_state().await else { return Ok(()) };
+            own = with_these;
+        }
+        let read = ReplicaStates::of(all, &self.replica, settings);
         if self.saved && !read.has_own {
-            // Somebody took us for gone. What we had is among what others have now.
-            self.saved = false;
-            self.submit(LearnJob::Reset).await;
-            let left = read.orphaned.into_iter().map(|(_, state)| state);
-            self.submit(LearnJob::OtherStates(read.others.into_iter().chain(left).collect())).await;
+            self.start_again(read).await;
             return Ok(());
         }
         self.warned.warn_new(&read.incompatible);
@@ -219,7 +230,7 @@ impl StateExchange {
         read.orphaned.iter().for_each(|(_, state)| own.take_over(state, &settings.book));
         let mut others = read.others.clone();
         let left: Vec<LearnedState> = read.orphaned.iter().map(|(_, state)| state.clone()).collect();
-        if read.take_over(&*stories, &self.replica, &own).await? {
+        if read.take_over(&*stories, &self.replica, &own, &self.inner.take_over).await? {
             self.submit(LearnJob::TakenOver(left)).await;
         } else {
             others.extend(left);
@@ -230,8 +241,27 @@ impl StateExchange {
         Ok(())
     }
 
+    /// What was learned here; nothing at the end, when nobody listens any more.
+    async fn own_state(&self) -> Option<LearnedState> {
+        let (reply, answer) = oneshot::channel();
+        self.jobs.send(LearnJob::ReadState(reply)).await.ok()?;
+        answer.await.ok()
+    }
+
+    /// Somebody took us for gone. What we had is among what others have now.
+    async fn start_again(&mut self, read: ReplicaStates) {
+        self.saved = false;
+        self.submit(LearnJob::Reset).await;
+        let left = read.orphaned.into_iter().map(|(_, state)| state);
+        self.submit(LearnJob::OtherStates(read.others.into_iter().chain(left).collect())).await;
+    }
+
     async fn submit(&self, job: LearnJob) {
         // At the end nobody listens any more.
         let _ = self.jobs.send(job).await;
     }
 }
+
+#[cfg(test)]
+#[path = "state_exchange_tests.rs"]
+mod tests;

@@ -44,14 +44,14 @@ pub(super) struct StoryWriter {
 
 impl StoryWriter {
     pub(super) fn start(tasks: &Tasks, inner: Arc<LearningInner>) -> StoryWriter {
-        let (papers, arrived) = mpsc::channel(JOBS_MAX);
+        let (jobs, arrived) = mpsc::channel(JOBS_MAX);
         tasks.spawn(StoryWriterWorker { inner: inner.clone(), tasks: tasks.clone() }.run(arrived));
-        StoryWriter { inner, jobs: papers }
+        StoryWriter { inner, jobs }
     }
 
     /// Queues a job. It is dropped if the queue is full.
-    pub(super) fn keep(&self, paper: WriteJob) {
-        if self.jobs.try_send(paper).is_err() {
+    pub(super) fn keep(&self, job: WriteJob) {
+        if self.jobs.try_send(job).is_err() {
             self.inner.lost(1);
         }
     }
@@ -127,7 +127,7 @@ impl StoryWriterWorker {
     async fn write(&self, batch: &[WriteJob]) -> Result<(), HistoryStoreError> {
         let stories: Vec<Arc<WritableRecord>> = batch
             .iter()
-            .filter_map(|paper| match paper {
+            .filter_map(|job| match job {
                 WriteJob::Record(story) => Some(story.clone()),
                 WriteJob::Verdict(_) => None,
             })
@@ -135,8 +135,8 @@ impl StoryWriterWorker {
         if !stories.is_empty() {
             self.inner.records.insert(&stories).await?;
         }
-        for paper in batch {
-            if let WriteJob::Verdict(verdict) = paper {
+        for job in batch {
+            if let WriteJob::Verdict(verdict) = job {
                 self.inner.records.set_verdict(verdict).await?;
             }
         }

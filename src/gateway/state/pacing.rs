@@ -5,6 +5,8 @@
 //! after a start it finds its level again within some hundred requests.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicI64, Ordering};
+use std::time::Duration;
 
 use dashmap::DashMap;
 
@@ -19,6 +21,11 @@ type PacedBudgetKey = (AccountId, Window);
 /// The most budgets that are paced; those of others have the price of their face.
 const BUDGETS_MAX: usize = 1 << 16;
 
+/// If there is no room, those go that no request has asked for in this time.
+const IDLE_MAX: Duration = Duration::from_secs(3600);
+/// How often they are looked for at most, in milliseconds.
+const SWEEP_INTERVAL: i64 = 60_000;
+
 /// How one budget is paced.
 #[derive(Debug, Clone, Copy, Default)]
 struct PacedBudget {
@@ -27,6 +34,8 @@ struct PacedBudget {
     expected_in_flight: Money,
     /// The limit, as it was when it was last looked at.
     max: Option<Money>,
+    /// When a request last set out.
+    used_at: Timestamp,
 }
 
 impl PacedBudget {
@@ -72,6 +81,9 @@ pub(crate) struct Pacing {
     aims: DashMap<Arc<str>, SuccessPacer>,
     /// The highest price by which requests of an account, or of one below it, were decided since it was last read.
     highest: DashMap<AccountId, f64>,
+    /// When it was last looked for budgets that can go, and whether the log has that there were too few.
+    swept_at: AtomicI64,
+    is_reported: AtomicBool,
 }
 
 /// Budgets over these times last; what an hour or a minute leaves is a rate, and all time has no end.
@@ -102,10 +114,12 @@ impl Pacing {
     pub(crate) fn record_price(&self, account: &AccountId, price: f64) {
         for name in account.lineage() {
             let holder = AccountId::new(name);
-            if self.highest.contains_key(&holder) || self.highest.len() < BUDGETS_MAX {
-                let mut highest = self.highest.entry(holder).or_insert(price);
-                *highest = highest.max(price);
+            if !self.highest.contains_key(&holder) && self.highest.len() >= BUDGETS_MAX {
+                // Most are of accounts that nobody reads.
+                self.highest.clear();
             }
+            let mut highest = self.highest.entry(holder).or_insert(price);
+            *highest = highest.max(price);
         }
     }
 
@@ -133,16 +147,39 @@ impl Pacing {
     ) {
         for line in statement {
             let Some(budget) = budget(account, line) else { continue };
-            if !self.budgets.contains_key(&budget) && self.budgets.len() >= BUDGETS_MAX {
+            if !self.budgets.contains_key(&budget) && !self.has_room(now) {
                 continue;
             }
             let mut paced = self.budgets.entry(budget).or_default();
             paced.update_limit(line);
+            paced.used_at = now;
             if let Some(course) = paced.window_progress(line) {
                 paced.pace.record_expected(now, expected, &course, &self.settings);
             }
             paced.expected_in_flight += expected;
         }
+    }
+
+    /// True if one more budget can be paced. Those that are idle make room for it.
+    fn has_room(&self, now: Timestamp) -> bool {
+        if self.budgets.len() < BUDGETS_MAX {
+            return true;
+        }
+        let before = self.swept_at.load(Ordering::Relaxed);
+        let is_due = now.0.saturating_sub(before) >= SWEEP_INTERVAL;
+        if !is_due || self.swept_at.swap(now.0, Ordering::Relaxed) != before {
+            return false;
+        }
+        let oldest = now.before(IDLE_MAX);
+        self.budgets.retain(|_, paced| paced.expected_in_flight > Money::ZERO || paced.used_at > oldest);
+        let has_room = self.budgets.len() < BUDGETS_MAX;
+        if !has_room && !self.is_reported.swap(true, Ordering::Relaxed) {
+            tracing::warn!(
+                budgets = BUDGETS_MAX,
+                "no more budgets can be paced: to accounts that come now a dollar counts its face"
+            );
+        }
+        has_room
     }
 
     /// It has ended, and cost this, or nothing; of these of its limits it had been expected.
@@ -273,6 +310,25 @@ mod tests {
         }
         assert!((pacing.price(&account, &lines, NOON) - 1.0).abs() < 1e-9);
         assert_eq!(pacing.budgets.get(&(account, Window::Day)).unwrap().expected_in_flight, Money::ZERO);
+    }
+
+    #[test]
+    fn budgets_that_nobody_uses_make_room_for_others() {
+        let pacing = Pacing::default();
+        let dispatch = |number: usize, now: i64| {
+            let (account, lines) =
+                (AccountId::new(format!("a{number}")), [line(Holder::Key, Money::ZERO, DAY)]);
+            pacing.record_dispatch(&account, &lines, Money(1), Timestamp(now));
+            if number != 7 {
+                pacing.record_settlement(&account, &lines, Money(1), Money(1));
+            }
+            pacing.pace_status(&account, &lines[0]).is_some()
+        };
+        assert!((0..BUDGETS_MAX).all(|number| dispatch(number, 0)));
+        assert!(!dispatch(BUDGETS_MAX, 120_000), "all were used lately");
+        assert!(dispatch(3, 2 * 3_600_000));
+        assert!(dispatch(BUDGETS_MAX, 2 * 3_600_000));
+        assert_eq!(pacing.budgets.len(), 3, "one that is in use, one in flight, and the new one");
     }
 
     #[test]

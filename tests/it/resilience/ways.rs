@@ -251,6 +251,31 @@ async fn vectors_are_asked_for_again_too_and_paid_once() {
     assert_eq!(world.metrics.backends.retries.with_label_values(&["m", "0"]).get(), 1);
 }
 
+/// What embeddings of `hello` come to where the first answer cannot be read: their status, how often the upstream was asked,
+/// and what is spent.
+async fn after_a_broken_one(resilience: fleet::Settings, money: u64) -> (u16, usize, u64) {
+    let says = |turn, _: &Value| if turn == 0 { Says::Breaks(1) } else { Says::tokens(0) };
+    let once = Deployment::each(says).await;
+    let model = Model { services: vec![Service::Embeddings], ..plain() };
+    let served = vec![Served { resilience, ..Served::by(model, vec![once.backend()]) }];
+    let world = World::fleets(served, vec![tenant("key", money)]).await;
+    let answer = world.post("/v1/embeddings", "sk-key", &json!({ "model": "m", "input": "hello" })).await;
+    world.settled().await;
+    let account = world.account("key");
+    assert_eq!(account.reserved.money.0, 0);
+    (answer.status, once.asked(), account.spent.money.0)
+}
+
+#[tokio::test]
+async fn vectors_that_may_have_been_made_are_asked_for_again_if_that_is_wanted_and_both_can_be_paid() {
+    const BOUND: u64 = 16 + 5;
+    assert_eq!(after_a_broken_one(quick(), 1_000).await, (200, 2, BOUND + 5));
+    assert_eq!(after_a_broken_one(quick(), 2 * BOUND - 1).await, (502, 1, BOUND), "too little for both");
+    let retry = RetrySettings { sent_too: false, ..quick().retry };
+    let once = fleet::Settings { retry, ..quick() };
+    assert_eq!(after_a_broken_one(once, 1_000).await, (502, 1, BOUND));
+}
+
 /// UP-14
 #[tokio::test]
 async fn one_that_fails_every_second_time_is_left_alone_while_there_is_another() {

@@ -20,6 +20,9 @@ use super::{Fleet, FlowId, Permit, PermitRequest};
 /// For such a share of the time that a request waits for a place, a trial may keep it waiting.
 const TRIAL_WAIT_SHARE: f64 = 0.25;
 
+/// What somebody is told to wait at least whom the queue could not hold for as long as was needed.
+const RETRY_AFTER_MIN: Duration = Duration::from_secs(1);
+
 /// Why there may be no place, in the words of metrics.
 pub(super) const SHED_REASONS: [&str; 5] = ["late", "resting", "hopeless", "evicted", "full"];
 
@@ -77,7 +80,7 @@ impl Fleet {
                 self.reply_before(until, flow, &mut reply).await
             }
         };
-        replied.unwrap_or_else(|| Err(self.shed("late", Duration::from_secs(1))))
+        replied.unwrap_or_else(|| Err(self.shed("late", RETRY_AFTER_MIN)))
     }
 
     /// Waits for the reply to a request in the queue. When a pause ends that a target has asked for, nothing else may happen
@@ -193,9 +196,8 @@ impl Fleet {
             let Some(permit) = self.try_acquire(&mut state.targets, &want, now) else { break };
             replies.extend(state.queue.pop().map(|waiter| (waiter.reply, permit)));
         }
-        replies.extend(
-            late.into_iter().map(|waiter| (waiter.reply, Err(self.shed("late", Duration::from_secs(1))))),
-        );
+        replies
+            .extend(late.into_iter().map(|waiter| (waiter.reply, Err(self.shed("late", RETRY_AFTER_MIN)))));
     }
 
     /// A permit, or why there is none; nothing if all places are taken.
@@ -299,14 +301,13 @@ impl Fleet {
         match state.queue.push(want.priority, want.flow, until, want.calls, waiter) {
             PushOutcome::Queued => Ok(reply),
             PushOutcome::Evicted(other) => {
-                replies.push((
-                    other.reply,
-                    Err(self.shed("evicted", jittered(Duration::from_secs(1), 2.0 * chance))),
-                ));
+                replies
+                    .push((other.reply, Err(self.shed("evicted", jittered(RETRY_AFTER_MIN, 2.0 * chance)))));
                 Ok(reply)
             }
             PushOutcome::Full(_) => {
-                let wait = wait.clamp(Duration::from_secs(1), self.settings().wait_max);
+                // A clamp would panic where the longest wait is shorter than that.
+                let wait = wait.min(self.settings().wait_max).max(RETRY_AFTER_MIN);
                 Err(self.shed("full", jittered(wait, chance)))
             }
         }

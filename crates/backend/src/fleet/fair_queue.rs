@@ -1,9 +1,9 @@
-//! The queue of one priority, in an order that is fair between parties (accounts): however many requests one party sends,
+//! The queue of one priority, in an order that is fair between flows (accounts): however many requests one flow sends,
 //! the others take turns with it.
 //!
-//! This is start-time fair queueing. A request starts, in virtual time, when the previous request of its party ends, but
+//! This is start-time fair queueing. A request starts, in virtual time, when the previous request of its flow ends, but
 //! not before the virtual now. The request with the earliest start is served first. The virtual now is the start of the
-//! request that was served last. So a party that has asked for little starts now, ahead of what the others have queued.
+//! request that was served last. So a flow that has asked for little starts now, ahead of what the others have queued.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -11,7 +11,7 @@ use tokio::time::Instant;
 
 use super::FlowId;
 
-/// How many idle parties are remembered for each item that the queue may hold.
+/// How many idle flows are remembered for each item that the queue may hold.
 const FLOWS_PER_ITEM: usize = 2;
 
 /// A waiting request.
@@ -36,7 +36,7 @@ pub(super) struct FairQueue<T> {
     arrivals: u64,
 }
 
-/// The state of one party.
+/// The state of one flow.
 #[derive(Debug, Clone, Copy, Default)]
 struct FlowState {
     /// When its last request ends.
@@ -54,7 +54,7 @@ impl<T> FairQueue<T> {
         self.items.len()
     }
 
-    /// How many parties are remembered.
+    /// How many flows are remembered.
     #[cfg(test)]
     pub(super) fn flow_count(&self) -> usize {
         self.flows.len()
@@ -65,15 +65,15 @@ impl<T> FairQueue<T> {
         self.items.values().map(|waiting| waiting.calls).sum()
     }
 
-    /// How many calls are ahead of one more of that party.
-    pub(super) fn calls_before(&self, party: FlowId) -> u32 {
-        let begins = self.virtual_start(party);
+    /// How many calls are ahead of one more of that flow.
+    pub(super) fn calls_before(&self, flow: FlowId) -> u32 {
+        let begins = self.virtual_start(flow);
         self.items.range(..=(begins, u64::MAX)).map(|(_, waiting)| waiting.calls).sum()
     }
 
-    /// How many requests of that party wait.
-    pub(super) fn waiting_of(&self, party: FlowId) -> usize {
-        self.flows.get(&party).map_or(0, |turn| turn.waiting)
+    /// How many requests of that flow wait.
+    pub(super) fn waiting_of(&self, flow: FlowId) -> usize {
+        self.flows.get(&flow).map_or(0, |turn| turn.waiting)
     }
 
     pub(super) fn push(&mut self, waiting: QueuedItem<T>) {
@@ -86,10 +86,10 @@ impl<T> FairQueue<T> {
         self.prune_flows();
     }
 
-    /// Notes a turn of that party, which may be over already; returns when it begins.
-    pub(super) fn advance_flow(&mut self, party: FlowId, calls: u32) -> u64 {
-        let begins = self.virtual_start(party);
-        self.flows.entry(party).or_default().virtual_finish = begins + u64::from(calls);
+    /// Notes a turn of that flow, which may be over already; returns when it begins.
+    pub(super) fn advance_flow(&mut self, flow: FlowId, calls: u32) -> u64 {
+        let begins = self.virtual_start(flow);
+        self.flows.entry(flow).or_default().virtual_finish = begins + u64::from(calls);
         begins
     }
 
@@ -106,20 +106,20 @@ impl<T> FairQueue<T> {
         Some(waiting)
     }
 
-    /// Takes out the youngest of the party that has most in the line, where that is more than so many.
+    /// Takes out the youngest of the flow that has most in the line, where that is more than so many.
     pub(super) fn evict(&mut self, more_than: usize) -> Option<QueuedItem<T>> {
-        let most = self.flows.iter().max_by_key(|(party, turn)| (turn.waiting, **party))?;
-        let party = *most.0;
+        let most = self.flows.iter().max_by_key(|(flow, turn)| (turn.waiting, **flow))?;
+        let flow = *most.0;
         if most.1.waiting <= more_than {
             return None;
         }
-        let place = *self.items.iter().rfind(|(_, waiting)| waiting.flow == party)?.0;
+        let place = *self.items.iter().rfind(|(_, waiting)| waiting.flow == flow)?.0;
         let youngest = self.items.remove(&place)?;
         // It has not had that turn.
-        if let Some(turn) = self.flows.get_mut(&party) {
+        if let Some(turn) = self.flows.get_mut(&flow) {
             turn.virtual_finish = place.0;
         }
-        self.record_departure(party);
+        self.record_departure(flow);
         Some(youngest)
     }
 
@@ -137,12 +137,12 @@ impl<T> FairQueue<T> {
         self.prune_flows();
     }
 
-    fn virtual_start(&self, party: FlowId) -> u64 {
-        self.flows.get(&party).map_or(self.virtual_time, |turn| turn.virtual_finish.max(self.virtual_time))
+    fn virtual_start(&self, flow: FlowId) -> u64 {
+        self.flows.get(&flow).map_or(self.virtual_time, |turn| turn.virtual_finish.max(self.virtual_time))
     }
 
-    fn record_departure(&mut self, party: FlowId) {
-        if let Some(turn) = self.flows.get_mut(&party) {
+    fn record_departure(&mut self, flow: FlowId) {
+        if let Some(turn) = self.flows.get_mut(&flow) {
             turn.waiting = turn.waiting.saturating_sub(1);
         }
         self.prune_flows();

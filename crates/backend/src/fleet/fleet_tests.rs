@@ -125,6 +125,19 @@ async fn who_waits_too_long_or_comes_to_a_full_queue_is_refused_with_a_time_to_c
 }
 
 #[tokio::test(start_paused = true)]
+async fn where_the_longest_wait_is_short_a_full_queue_still_tells_a_whole_second() {
+    let settings = Settings { queue_max: 1, wait_max: Duration::from_millis(500), ..places(1) };
+    let fleet = fleet(&[works()], settings);
+    let _seat = fleet.acquire(want(Priority::Interactive, 60)).await.unwrap();
+    let (_, full) = tokio::join!(refused(&fleet, want(Priority::Interactive, 60)), async {
+        tokio::task::yield_now().await;
+        refused(&fleet, want(Priority::Interactive, 60)).await
+    });
+    let back = full.retry_after.unwrap();
+    assert!(back >= Duration::from_secs(1) && back <= Duration::from_secs(2), "{back:?}");
+}
+
+#[tokio::test(start_paused = true)]
 async fn where_the_line_is_longer_than_the_deadline_nobody_joins_it() {
     let fleet = fleet(&[works()], places(1));
     let seat = fleet.acquire(want(Priority::Interactive, 60)).await.unwrap();
@@ -337,10 +350,10 @@ async fn a_short_pause_is_waited_for_in_turn_and_a_long_one_is_told() {
         (fleet(&[Arc::new(ScriptedBackend::in_turn(plays.to_vec()))], places(1)), Tasks::default());
     let first = fleet.acquire(want(Priority::Interactive, 60)).await.unwrap();
     let (say, mut said) = tokio::sync::mpsc::channel(9);
-    for (party, name) in [(1, "a"), (1, "b"), (2, "c")] {
+    for (flow, name) in [(1, "a"), (1, "b"), (2, "c")] {
         let (fleet, say) = (fleet.clone(), say.clone());
         tasks.spawn(async move {
-            let want = PermitRequest { flow: FlowId(party), ..want(Priority::Interactive, 60) };
+            let want = PermitRequest { flow: FlowId(flow), ..want(Priority::Interactive, 60) };
             let seat = fleet.acquire(want).await.unwrap();
             say.send((name, Instant::now())).await.unwrap();
             drop(seat);
@@ -354,7 +367,7 @@ async fn a_short_pause_is_waited_for_in_turn_and_a_long_one_is_told() {
     assert!((fleet.conditions_after_pause(FlowId(0)).unwrap().queue - 2.0).abs() < 1e-9);
     for expected in ["a", "c", "b"] {
         let (name, at) = said.recv().await.unwrap();
-        assert_eq!((name, at.duration_since(paused).as_secs()), (expected, 2), "each party in turn");
+        assert_eq!((name, at.duration_since(paused).as_secs()), (expected, 2), "each flow in turn");
     }
     assert!(tasks.drain(Duration::from_secs(1)).await);
     let seat = fleet.acquire(want(Priority::Interactive, 60)).await.unwrap();
@@ -366,12 +379,12 @@ async fn a_short_pause_is_waited_for_in_turn_and_a_long_one_is_told() {
     assert!(told.retry_after.unwrap() >= Duration::from_secs(29), "{told:?}");
 }
 
-/// How long the requests of the second party wait, the longest wait of a hundred but one, beside so many callers of the
+/// How long the requests of the second flow wait, the longest wait of a hundred but one, beside so many callers of the
 /// first, each of whom asks again as soon as it is answered.
 async fn waits_beside(others: u64) -> Duration {
     let (fleet, tasks) = (fleet(&[works()], Settings { queue_max: 512, ..places(8) }), Tasks::default());
     let until = Instant::now() + Duration::from_secs(30);
-    let of = |party| PermitRequest { flow: FlowId(party), ..want(Priority::Interactive, 3_600) };
+    let of = |flow| PermitRequest { flow: FlowId(flow), ..want(Priority::Interactive, 3_600) };
     for _ in 0..others {
         let fleet = fleet.clone();
         tasks.spawn(async move {
@@ -400,7 +413,7 @@ async fn waits_beside(others: u64) -> Duration {
 #[tokio::test(start_paused = true)]
 async fn one_who_sends_nearly_all_requests_makes_the_others_wait_for_one_place_at_most() {
     assert_eq!(waits_beside(4).await, Duration::ZERO, "there is room");
-    // All places are taken by the first party; the next that comes free is the second's.
+    // All places are taken by the first flow; the next that comes free is the second's.
     for others in [19, 190] {
         let wait = waits_beside(others).await;
         assert!(wait <= Duration::from_millis(400), "{wait:?} beside {others}");

@@ -1,5 +1,5 @@
 //! The queue of calls that wait for a place on a target. Interactive calls come before batch calls. Within each, all
-//! parties take turns. Calls whose deadline has passed are left out.
+//! flows take turns. Calls whose deadline has passed are left out.
 
 use tokio::time::Instant;
 
@@ -38,16 +38,16 @@ impl<T> AdmissionQueue<T> {
     }
 
     /// Queues a call for so many places, until then at most. A full queue gives up a batch request for an interactive
-    /// one, and one of a party that has more in it for one of a party that has less: the youngest of those who have most.
+    /// one, and one of a flow that has more in it for one of a flow that has less: the youngest of those who have most.
     pub(super) fn push(
         &mut self,
         priority: Priority,
-        party: FlowId,
+        flow: FlowId,
         until: Instant,
         calls: u32,
         item: T,
     ) -> PushOutcome<T> {
-        let waiting = QueuedItem { flow: party, deadline: until, calls, item };
+        let waiting = QueuedItem { flow, deadline: until, calls, item };
         if self.len() < self.capacity {
             self.fair_queue(priority).push(waiting);
             return PushOutcome::Queued;
@@ -55,7 +55,7 @@ impl<T> AdmissionQueue<T> {
         let lesser = if priority == Priority::Interactive { self.batch.evict(0) } else { None };
         let lane = self.fair_queue(priority);
         // With one more it is not to have more than those who give one up.
-        let own = lane.waiting_of(party);
+        let own = lane.waiting_of(flow);
         let evicted = lesser.or_else(|| lane.evict(own + 1));
         match evicted {
             Some(evicted) => {
@@ -84,9 +84,9 @@ impl<T> AdmissionQueue<T> {
     }
 
     /// Records that a call was served at once, although others wait.
-    pub(super) fn record_bypass(&mut self, priority: Priority, party: FlowId, calls: u32) {
+    pub(super) fn record_bypass(&mut self, priority: Priority, flow: FlowId, calls: u32) {
         if self.fair_queue(priority).len() > 0 {
-            self.fair_queue(priority).advance_flow(party, calls);
+            self.fair_queue(priority).advance_flow(flow, calls);
         }
     }
 
@@ -107,11 +107,11 @@ impl<T> AdmissionQueue<T> {
         self.interactive.calls() + self.batch.calls()
     }
 
-    /// How many calls are ahead of one more of that party and priority.
-    pub(super) fn calls_before(&self, priority: Priority, party: FlowId) -> u32 {
+    /// How many calls are ahead of one more of that flow and priority.
+    pub(super) fn calls_before(&self, priority: Priority, flow: FlowId) -> u32 {
         match priority {
-            Priority::Interactive => self.interactive.calls_before(party),
-            Priority::Batch => self.interactive.calls() + self.batch.calls_before(party),
+            Priority::Interactive => self.interactive.calls_before(flow),
+            Priority::Batch => self.interactive.calls() + self.batch.calls_before(flow),
         }
     }
 
@@ -152,12 +152,12 @@ mod tests {
 
         fn push_of(
             &mut self,
-            party: u64,
+            flow: u64,
             priority: Priority,
             item: &'static str,
             seconds: u64,
         ) -> PushOutcome<&'static str> {
-            self.queue.push(priority, FlowId(party), self.began + Duration::from_secs(seconds), 1, item)
+            self.queue.push(priority, FlowId(flow), self.began + Duration::from_secs(seconds), 1, item)
         }
 
         /// Everybody in the order in which they go, and who came too late by then.
@@ -281,11 +281,11 @@ mod tests {
 
     // OV-04
     #[test]
-    fn what_is_remembered_of_parties_is_bounded() {
+    fn what_is_remembered_of_flows_is_bounded() {
         let mut line = QueueHarness::new(4);
-        for party in 0..10_000 {
-            line.push_of(party, Interactive, "x", 60);
-            line.push_of(party, Interactive, "y", 60);
+        for flow in 0..10_000 {
+            line.push_of(flow, Interactive, "x", 60);
+            line.push_of(flow, Interactive, "y", 60);
             line.queue.pop();
         }
         assert!(line.queue.interactive.flow_count() <= 4 * 2 + 16 + 2);

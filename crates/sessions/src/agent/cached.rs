@@ -21,8 +21,8 @@ pub struct CachedEpisodes {
 
 impl CachedEpisodes {
     /// In front of a store that only this process writes.
-    pub fn new(far: Arc<dyn EpisodeStore>) -> CachedEpisodes {
-        CachedEpisodes { cache: MemoryEpisodes::default(), store: far }
+    pub fn new(store: Arc<dyn EpisodeStore>) -> CachedEpisodes {
+        CachedEpisodes { cache: MemoryEpisodes::default(), store }
     }
 
     async fn open_cached(
@@ -66,8 +66,8 @@ impl CachedEpisodes {
             return Ok(Some(fresh));
         }
         // One of before the start may be there that nobody went on from yet.
-        let twins = self.store.identical_episodes(owner, link, since).await?;
-        self.cache.remember_identical(&owner.account, link, twins);
+        let identical = self.store.identical_episodes(owner, link, since).await?;
+        self.cache.remember_identical(&owner.account, link, identical);
         Ok(self.cache.check_out(owner, link, since, false))
     }
 }
@@ -191,9 +191,9 @@ mod tests {
 
     #[tokio::test]
     async fn after_a_start_the_store_says_what_was_before() {
-        let far: Arc<dyn EpisodeStore> = Arc::new(MemoryEpisodes::default());
-        conformance::limits_are_only_lowered(&CachedEpisodes::new(far.clone()), "before").await;
-        let again = CachedEpisodes::new(far);
+        let store: Arc<dyn EpisodeStore> = Arc::new(MemoryEpisodes::default());
+        conformance::limits_are_only_lowered(&CachedEpisodes::new(store.clone()), "before").await;
+        let again = CachedEpisodes::new(store);
         conformance::limits_stay(&again, "before").await;
     }
 }

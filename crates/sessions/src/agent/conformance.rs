@@ -25,7 +25,7 @@ pub async fn conforms(store: &dyn EpisodeStore) {
     a_run_is_its_account_s_alone(store).await;
     a_run_is_its_key_s_alone(store).await;
     a_run_is_found_by_its_last_history(store).await;
-    twins_are_handed_out_once_each(store).await;
+    identical_ones_are_handed_out_once_each(store).await;
     a_refused_caller_is_handed_the_same_again(store).await;
     what_is_too_old_is_not_found(store).await;
     steps_are_counted_and_the_latest_courses_told(store).await;
@@ -34,7 +34,7 @@ pub async fn conforms(store: &dyn EpisodeStore) {
     an_episode_whose_step_runs_is_handed_out_last(store).await;
     a_beginning_is_taken_back(store).await;
     the_oldest_are_purged_first(store).await;
-    of_many_twins_the_latest_are_kept(store).await;
+    of_many_identical_ones_the_latest_are_kept(store).await;
 }
 
 fn account() -> AccountId {
@@ -196,8 +196,11 @@ async fn an_episode_whose_step_runs_is_handed_out_last(store: &dyn EpisodeStore)
         store.open(&owner(), &id(name), &EpisodeLimits::default(), Timestamp(at)).await.unwrap();
         store.record_broken_off(&begun(name, at)).await.unwrap();
     }
-    let twins = store.identical_episodes(&owner(), &link(93), EVER).await.unwrap();
-    assert!(twins.len() == 2 && twins.iter().all(|twin| twin.continued == IdenticalEpisode::RUNNING));
+    let identical = store.identical_episodes(&owner(), &link(93), EVER).await.unwrap();
+    assert!(
+        identical.len() == 2
+            && identical.iter().all(|episode| episode.continued == IdenticalEpisode::RUNNING)
+    );
     let broke_off = BrokenOffStep { is_running: false, ..begun("broke off", 43) };
     store.record_broken_off(&broke_off).await.unwrap();
     for _ in 0..2 {
@@ -303,8 +306,8 @@ async fn a_run_is_its_key_s_alone(store: &dyn EpisodeStore) {
     let opened = store.open(&later, &id("owned"), &limits(1, 1), Timestamp(25)).await.unwrap();
     assert_eq!((opened.key, opened.limits), (Some(owner().key), limits(5, 5)));
     assert_eq!(store.read(&account(), &id("owned")).await.unwrap().unwrap().limits, limits(5, 5));
-    let twin = AnsweredStep { owner: later.clone(), ..step("later", None, &[26], 25) };
-    store.record_step(&twin).await.unwrap();
+    let episode = AnsweredStep { owner: later.clone(), ..step("later", None, &[26], 25) };
+    store.record_step(&episode).await.unwrap();
     for (owner, name) in [(&later, "later"), (&owner(), "owned"), (&later, "later"), (&owner(), "owned")] {
         assert_eq!(store.find(owner, &link(26), EVER).await.unwrap(), Some(id(name)));
     }
@@ -324,7 +327,7 @@ async fn a_run_is_found_by_its_last_history(store: &dyn EpisodeStore) {
     );
 }
 
-async fn twins_are_handed_out_once_each(store: &dyn EpisodeStore) {
+async fn identical_ones_are_handed_out_once_each(store: &dyn EpisodeStore) {
     for (name, at) in [("younger", 41), ("older", 40), ("youngest", 42)] {
         store.record_step(&step(name, None, &[40], at)).await.unwrap();
     }
@@ -352,14 +355,14 @@ async fn a_refused_caller_is_handed_the_same_again(store: &dyn EpisodeStore) {
 }
 
 /// Where many episodes have the same history, one of the latest is found.
-async fn of_many_twins_the_latest_are_kept(store: &dyn EpisodeStore) {
+async fn of_many_identical_ones_the_latest_are_kept(store: &dyn EpisodeStore) {
     for at in 0..50 {
-        store.record_step(&step(&format!("twin {at}"), None, &[45], 100 + at)).await.unwrap();
+        store.record_step(&step(&format!("same {at}"), None, &[45], 100 + at)).await.unwrap();
     }
-    let twins = store.identical_episodes(&owner(), &link(45), EVER).await.unwrap();
-    assert_eq!(twins.len(), IdenticalEpisode::IDENTICAL_MAX);
-    assert!(twins.iter().all(|twin| twin.at >= Timestamp(118)), "{twins:?}");
-    assert_eq!(find(store, 45).await.as_deref(), Some("twin 49"));
+    let identical = store.identical_episodes(&owner(), &link(45), EVER).await.unwrap();
+    assert_eq!(identical.len(), IdenticalEpisode::IDENTICAL_MAX);
+    assert!(identical.iter().all(|episode| episode.at >= Timestamp(118)), "{identical:?}");
+    assert_eq!(find(store, 45).await.as_deref(), Some("same 49"));
 }
 
 /// Two who ask two stores of one database at once.

@@ -94,11 +94,11 @@ impl MemoryEpisodes {
         &self,
         account: &AccountId,
         link: &HistoryHash,
-        twins: Vec<IdenticalEpisode>,
+        identical: Vec<IdenticalEpisode>,
     ) {
         let mut kept = self.table();
-        for twin in twins {
-            kept.insert_identical((account.clone(), link.0), twin);
+        for episode in identical {
+            kept.insert_identical((account.clone(), link.0), episode);
         }
     }
 
@@ -112,9 +112,10 @@ impl MemoryEpisodes {
     ) -> Option<EpisodeId> {
         let mut kept = self.table();
         let EpisodeTable { links, episodes, .. } = &mut *kept;
-        let twins = links.get_mut(&(owner.account.clone(), link.0))?;
-        let is_wanted = |twin: &&mut IdenticalEpisode| twin.at >= since && may_own(owner, episodes, twin);
-        let first = IdenticalEpisode::first(twins.iter_mut().filter(is_wanted))?;
+        let identical = links.get_mut(&(owner.account.clone(), link.0))?;
+        let is_wanted =
+            |episode: &&mut IdenticalEpisode| episode.at >= since && may_own(owner, episodes, episode);
+        let first = IdenticalEpisode::first(identical.iter_mut().filter(is_wanted))?;
         if fresh && first.continued > Count::ZERO {
             return None;
         }
@@ -125,9 +126,9 @@ impl MemoryEpisodes {
     /// Takes back that an episode was handed out.
     pub(super) fn undo_check_out(&self, account: &AccountId, link: &HistoryHash, id: &EpisodeId) {
         let mut kept = self.table();
-        let twins = kept.links.get_mut(&(account.clone(), link.0));
-        if let Some(twin) = twins.into_iter().flatten().find(|twin| twin.id == *id) {
-            twin.continued = twin.continued.saturating_sub(Count::ONE);
+        let identical = kept.links.get_mut(&(account.clone(), link.0));
+        if let Some(episode) = identical.into_iter().flatten().find(|episode| episode.id == *id) {
+            episode.continued = episode.continued.saturating_sub(Count::ONE);
         }
     }
 
@@ -171,17 +172,17 @@ impl EpisodeTable {
         }
     }
 
-    fn insert_identical(&mut self, end: HistoryKey, twin: IdenticalEpisode) {
-        let twins = self.links.entry(end.clone()).or_default();
-        let before = twins.iter().map(|twin| twin.at).max();
-        match twins.iter_mut().find(|known| known.id == twin.id) {
-            Some(known) => known.at = known.at.max(twin.at),
-            None => twins.push(twin),
+    fn insert_identical(&mut self, end: HistoryKey, episode: IdenticalEpisode) {
+        let identical = self.links.entry(end.clone()).or_default();
+        let before = identical.iter().map(|episode| episode.at).max();
+        match identical.iter_mut().find(|known| known.id == episode.id) {
+            Some(known) => known.at = known.at.max(episode.at),
+            None => identical.push(episode),
         }
-        if let Some(at) = IdenticalEpisode::surplus(twins) {
-            twins.swap_remove(at);
+        if let Some(at) = IdenticalEpisode::surplus(identical) {
+            identical.swap_remove(at);
         }
-        let latest = twins.iter().map(|twin| twin.at).max();
+        let latest = identical.iter().map(|episode| episode.at).max();
         if before != latest {
             before.map(|before| self.links_by_age.remove(&(before, end.clone())));
             latest.map(|latest| self.links_by_age.insert((latest, end)));
@@ -194,10 +195,10 @@ impl EpisodeTable {
     }
 
     fn remove_identical(&mut self, end: &HistoryKey, id: &EpisodeId) {
-        let Some(twins) = self.links.get_mut(end) else { return };
-        let before = twins.iter().map(|twin| twin.at).max();
-        twins.retain(|twin| twin.id != *id);
-        let latest = twins.iter().map(|twin| twin.at).max();
+        let Some(identical) = self.links.get_mut(end) else { return };
+        let before = identical.iter().map(|episode| episode.at).max();
+        identical.retain(|episode| episode.id != *id);
+        let latest = identical.iter().map(|episode| episode.at).max();
         if before != latest {
             before.map(|before| self.links_by_age.remove(&(before, end.clone())));
             latest.map(|latest| self.links_by_age.insert((latest, end.clone())));
@@ -241,9 +242,9 @@ impl EpisodeTable {
         let BrokenOffStep { owner: EpisodeOwner { account, .. }, id, link, added, at, .. } = step;
         if let Some(episode) = self.episodes.get_mut(&(account.clone(), id.clone())) {
             episode.added.extend(added);
-            let (end, twin) = ((account.clone(), link.0), id.clone());
-            self.remove_identical(&end, id);
-            self.insert_identical(end, IdenticalEpisode { id: twin, continued: step.continued(), at: *at });
+            let (end, id) = ((account.clone(), link.0), id.clone());
+            self.remove_identical(&end, &id);
+            self.insert_identical(end, IdenticalEpisode { id, continued: step.continued(), at: *at });
         }
     }
 
@@ -263,17 +264,17 @@ impl EpisodeTable {
 
     fn link(&mut self, step: &AnsweredStep) {
         if let Some(from) = step.from
-            && let Some(twins) = self.links.get_mut(&(step.owner.account.clone(), from.0))
-            && let Some(twin) = twins.iter_mut().find(|twin| twin.id == step.id)
+            && let Some(identical) = self.links.get_mut(&(step.owner.account.clone(), from.0))
+            && let Some(episode) = identical.iter_mut().find(|episode| episode.id == step.id)
         {
-            twin.continued = twin.continued.max(Count::ONE);
+            episode.continued = episode.continued.max(Count::ONE);
         }
         if let Some(begun) = &step.begun {
             self.remove_identical(&(step.owner.account.clone(), begun.before.broken_off().0), &step.id);
         }
         for link in &step.to {
-            let twin = IdenticalEpisode { id: step.id.clone(), continued: Count::ZERO, at: step.at };
-            self.insert_identical((step.owner.account.clone(), link.0), twin);
+            let episode = IdenticalEpisode { id: step.id.clone(), continued: Count::ZERO, at: step.at };
+            self.insert_identical((step.owner.account.clone(), link.0), episode);
         }
     }
 
@@ -394,10 +395,10 @@ impl EpisodeStore for MemoryEpisodes {
     ) -> BoxFuture<'a, Result<Vec<IdenticalEpisode>, EpisodesError>> {
         async move {
             let kept = self.table();
-            let twins = kept.links.get(&(owner.account.clone(), link.0)).into_iter().flatten();
+            let identical = kept.links.get(&(owner.account.clone(), link.0)).into_iter().flatten();
             let is_wanted =
-                |twin: &&IdenticalEpisode| twin.at >= since && may_own(owner, &kept.episodes, twin);
-            Ok(twins.filter(is_wanted).cloned().collect())
+                |episode: &&IdenticalEpisode| episode.at >= since && may_own(owner, &kept.episodes, episode);
+            Ok(identical.filter(is_wanted).cloned().collect())
         }
         .boxed()
     }
@@ -449,9 +450,9 @@ impl EpisodeStore for MemoryEpisodes {
 fn may_own(
     owner: &EpisodeOwner,
     episodes: &HashMap<EpisodeKey, StoredEpisode>,
-    twin: &IdenticalEpisode,
+    episode: &IdenticalEpisode,
 ) -> bool {
-    let known = episodes.get(&(owner.account.clone(), twin.id.clone()));
+    let known = episodes.get(&(owner.account.clone(), episode.id.clone()));
     known.is_none_or(|episode| owner.owns(episode))
 }
 

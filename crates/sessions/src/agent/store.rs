@@ -338,16 +338,16 @@ impl IdenticalEpisode {
     pub const RUNNING: Count = Count(1 << 20);
 
     /// The least likely to go on, where there are too many.
-    pub(super) fn surplus(twins: &[IdenticalEpisode]) -> Option<usize> {
-        let last = twins.iter().enumerate().max_by(|(_, one), (_, other)| one.rank().cmp(&other.rank()));
-        last.filter(|_| twins.len() > IdenticalEpisode::IDENTICAL_MAX).map(|(at, _)| at)
+    pub(super) fn surplus(identical: &[IdenticalEpisode]) -> Option<usize> {
+        let last = identical.iter().enumerate().max_by(|(_, one), (_, other)| one.rank().cmp(&other.rank()));
+        last.filter(|_| identical.len() > IdenticalEpisode::IDENTICAL_MAX).map(|(at, _)| at)
     }
 
     /// The one that is handed out first of some.
     pub fn first<'t>(
-        twins: impl IntoIterator<Item = &'t mut IdenticalEpisode>,
+        identical: impl IntoIterator<Item = &'t mut IdenticalEpisode>,
     ) -> Option<&'t mut IdenticalEpisode> {
-        twins.into_iter().min_by(|one, other| one.rank().cmp(&other.rank()))
+        identical.into_iter().min_by(|one, other| one.rank().cmp(&other.rank()))
     }
 
     fn rank(&self) -> (Count, Reverse<Timestamp>, &EpisodeId) {

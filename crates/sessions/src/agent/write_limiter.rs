@@ -2,6 +2,7 @@
 //! share the database, so that nobody's notes may hold up everybody's money.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use dashmap::DashMap;
@@ -16,6 +17,9 @@ const BYTES_MIN: usize = 4 << 10;
 /// How many seconds' worth an account may write at once.
 const BURST: f64 = 16.0;
 
+/// From so many accounts on, and each time that there are twice as many, those are forgotten that may write all there is.
+const ACCOUNTS_MIN: usize = 1024;
+
 /// Limits what accounts write. Clones share what was written.
 #[derive(Debug, Clone)]
 pub struct WriteLimiter {
@@ -23,6 +27,8 @@ pub struct WriteLimiter {
     rate: f64,
     /// What each may write now. Its entries are locked for moments and never across an await.
     accounts: Arc<DashMap<AccountId, WriteAllowance>>,
+    /// How many there may be before some are forgotten.
+    room: Arc<AtomicUsize>,
     turns: AccountTurns,
 }
 
@@ -37,7 +43,8 @@ impl WriteLimiter {
     /// So many bytes a second for each account, and sixteen times as many at once.
     pub fn new(bytes_per_second: usize) -> WriteLimiter {
         let rate = float(bytes_per_second.max(1));
-        WriteLimiter { rate, accounts: Arc::default(), turns: AccountTurns::new(1) }
+        let room = Arc::new(AtomicUsize::new(ACCOUNTS_MIN));
+        WriteLimiter { rate, accounts: Arc::default(), room, turns: AccountTurns::new(1) }
     }
 
     /// Takes so many bytes from what an account may write, if it may write now. More than it has is owed.
@@ -88,13 +95,34 @@ impl WriteLimiter {
 
     /// What an account may write now.
     fn refilled(&self, account: &AccountId) -> RefMut<'_, AccountId, WriteAllowance> {
-        let (now, most) = (Instant::now(), BURST * self.rate);
+        let (now, most) = (Instant::now(), self.most());
+        if !self.accounts.contains_key(account) {
+            self.make_room(now);
+        }
         let mut allowance =
             self.accounts.entry(account.clone()).or_insert_with(|| WriteAllowance { bytes: most, at: now });
-        let since = now.saturating_duration_since(allowance.at).as_secs_f64();
-        allowance.bytes = (allowance.bytes + since * self.rate).min(most);
+        allowance.bytes = self.bytes_at(now, &allowance);
         allowance.at = now;
         allowance
+    }
+
+    /// What an account may write at once.
+    fn most(&self) -> f64 {
+        BURST * self.rate
+    }
+
+    fn bytes_at(&self, now: Instant, allowance: &WriteAllowance) -> f64 {
+        let since = now.saturating_duration_since(allowance.at).as_secs_f64();
+        (allowance.bytes + since * self.rate).min(self.most())
+    }
+
+    /// Who may write all there is has what a new account has.
+    fn make_room(&self, now: Instant) {
+        if self.accounts.len() < self.room.load(Ordering::Relaxed) {
+            return;
+        }
+        self.accounts.retain(|_, allowance| self.bytes_at(now, allowance) < self.most());
+        self.room.store((2 * self.accounts.len()).max(ACCOUNTS_MIN), Ordering::Relaxed);
     }
 }
 
@@ -132,5 +160,14 @@ mod tests {
             assert_eq!(write(1).await, Ok(()), "a small one counts as 4 KiB");
         }
         assert!(write(1).await.is_err());
+    }
+    #[tokio::test(start_paused = true)]
+    async fn accounts_that_have_not_written_for_a_while_are_forgotten() {
+        let limiter = WriteLimiter::new(1 << 20);
+        let write = |number: usize| limiter.take(&AccountId::new(format!("a{number}")), 1);
+        assert!((0..ACCOUNTS_MIN).all(|number| write(number).is_ok()));
+        tokio::time::advance(Duration::from_secs(60)).await;
+        assert_eq!(write(ACCOUNTS_MIN), Ok(()));
+        assert_eq!(limiter.accounts.len(), 1);
     }
 }

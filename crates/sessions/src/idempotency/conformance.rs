@@ -26,7 +26,7 @@ pub async fn conforms(store: &dyn IdempotencyStore) {
 }
 
 /// This key of this account.
-pub fn scope(account: &str, key: &str) -> IdempotencyKey {
+pub fn idempotency_key(account: &str, key: &str) -> IdempotencyKey {
     let account = AccountId::new(account);
     IdempotencyKey { owner: KeyId::of_declared(&account), account, key: key.into() }
 }
@@ -48,28 +48,28 @@ pub fn answer(body: StoredBody) -> StoredAnswer {
     StoredAnswer { status: 200, headers: vec![("x-cost-usd".into(), "0.1".into())], body }
 }
 
-fn begin(scope: &IdempotencyKey, record: &IdempotencyRecord) -> IdempotencyChange {
-    IdempotencyChange::Begin { key: scope.clone(), record: record.clone(), expired_before: EVER }
+fn begin(key: &IdempotencyKey, record: &IdempotencyRecord) -> IdempotencyChange {
+    IdempotencyChange::Begin { key: key.clone(), record: record.clone(), expired_before: EVER }
 }
 
-fn end(scope: &IdempotencyKey, record: &IdempotencyRecord, end: &IdempotencyOutcome) -> IdempotencyChange {
-    IdempotencyChange::End { key: scope.clone(), request: record.request, end: end.clone() }
+fn end(key: &IdempotencyKey, record: &IdempotencyRecord, end: &IdempotencyOutcome) -> IdempotencyChange {
+    IdempotencyChange::End { key: key.clone(), request: record.request, end: end.clone() }
 }
 
-fn forget(scope: &IdempotencyKey, record: &IdempotencyRecord) -> IdempotencyChange {
-    IdempotencyChange::Forget { key: scope.clone(), request: record.request }
+fn forget(key: &IdempotencyKey, record: &IdempotencyRecord) -> IdempotencyChange {
+    IdempotencyChange::Forget { key: key.clone(), request: record.request }
 }
 
 async fn write(store: &dyn IdempotencyStore, changes: &[IdempotencyChange], expected: &[bool]) {
     assert_eq!(store.write(changes).await.unwrap(), expected, "{changes:?}");
 }
 
-async fn check(store: &dyn IdempotencyStore, scope: &IdempotencyKey, expected: Option<IdempotencyRecord>) {
-    assert_eq!(store.find(scope, EVER).await.unwrap(), expected, "{scope:?}");
+async fn check(store: &dyn IdempotencyStore, key: &IdempotencyKey, expected: Option<IdempotencyRecord>) {
+    assert_eq!(store.find(key, EVER).await.unwrap(), expected, "{key:?}");
 }
 
 async fn a_key_is_begun_once_and_by_the_same_request_again(store: &dyn IdempotencyStore) {
-    let (key, first, second) = (scope("a", "once"), running(1), running(2));
+    let (key, first, second) = (idempotency_key("a", "once"), running(1), running(2));
     check(store, &key, None).await;
     write(store, &[begin(&key, &first), begin(&key, &second)], &[true, false]).await;
     write(store, &[begin(&key, &first)], &[true]).await;
@@ -77,7 +77,7 @@ async fn a_key_is_begun_once_and_by_the_same_request_again(store: &dyn Idempoten
 }
 
 async fn accounts_do_not_share_keys(store: &dyn IdempotencyStore) {
-    let (mine, yours, record) = (scope("a", "shared"), scope("b", "shared"), running(1));
+    let (mine, yours, record) = (idempotency_key("a", "shared"), idempotency_key("b", "shared"), running(1));
     write(store, &[begin(&mine, &record)], &[true]).await;
     check(store, &yours, None).await;
     write(store, &[begin(&yours, &running(1))], &[true]).await;
@@ -85,7 +85,7 @@ async fn accounts_do_not_share_keys(store: &dyn IdempotencyStore) {
 }
 
 async fn a_later_key_of_the_same_name_begins_anew(store: &dyn IdempotencyStore) {
-    let (old, first, second) = (scope("a", "twice made"), running(1), running(2));
+    let (old, first, second) = (idempotency_key("a", "twice made"), running(1), running(2));
     let new = IdempotencyKey { owner: KeyId::of_declared(&AccountId::new("another")), ..old.clone() };
     let answered = IdempotencyOutcome::Answered(answer(StoredBody::Whole("secret".into())));
     write(store, &[begin(&old, &first), end(&old, &first, &answered)], &[true, true]).await;
@@ -103,7 +103,7 @@ async fn the_first_end_stands_and_comes_back_as_it_was(store: &dyn IdempotencySt
     let answered =
         bodies.into_iter().chain([StoredBody::TooLarge]).map(answer).map(IdempotencyOutcome::Answered);
     for (at, first) in answered.chain([IdempotencyOutcome::Interrupted]).enumerate() {
-        let (key, record) = (scope("ends", &at.to_string()), running(1));
+        let (key, record) = (idempotency_key("ends", &at.to_string()), running(1));
         write(store, &[begin(&key, &record)], &[true]).await;
         let other =
             IdempotencyOutcome::Answered(StoredAnswer { status: 500, ..answer(StoredBody::Streamed) });
@@ -114,7 +114,7 @@ async fn the_first_end_stands_and_comes_back_as_it_was(store: &dyn IdempotencySt
 }
 
 async fn a_forgotten_key_is_free_and_an_ended_one_is_not_forgotten(store: &dyn IdempotencyStore) {
-    let (key, record) = (scope("a", "forgotten"), running(1));
+    let (key, record) = (idempotency_key("a", "forgotten"), running(1));
     write(store, &[begin(&key, &record), forget(&key, &running(1))], &[true, false]).await;
     write(store, &[forget(&key, &record)], &[true]).await;
     check(store, &key, None).await;
@@ -130,7 +130,7 @@ async fn a_forgotten_key_is_free_and_an_ended_one_is_not_forgotten(store: &dyn I
 }
 
 async fn what_is_too_old_counts_no_more(store: &dyn IdempotencyStore) {
-    let (key, old, new) = (scope("a", "old"), running(100), running(200));
+    let (key, old, new) = (idempotency_key("a", "old"), running(100), running(200));
     write(
         store,
         &[begin(&key, &old), end(&key, &old, &IdempotencyOutcome::Answered(answer(StoredBody::Streamed)))],
@@ -138,10 +138,10 @@ async fn what_is_too_old_counts_no_more(store: &dyn IdempotencyStore) {
     )
     .await;
     assert_eq!(store.find(&key, Timestamp(101)).await.unwrap(), None);
-    let again = |dead_before| IdempotencyChange::Begin {
+    let again = |expired_before| IdempotencyChange::Begin {
         key: key.clone(),
         record: new.clone(),
-        expired_before: Timestamp(dead_before),
+        expired_before: Timestamp(expired_before),
     };
     write(store, &[again(100)], &[false]).await;
     write(store, &[again(101)], &[true]).await;
@@ -149,14 +149,14 @@ async fn what_is_too_old_counts_no_more(store: &dyn IdempotencyStore) {
 }
 
 async fn changes_take_place_in_their_order(store: &dyn IdempotencyStore) {
-    let (key, first, second) = (scope("a", "order"), running(1), running(2));
+    let (key, first, second) = (idempotency_key("a", "order"), running(1), running(2));
     let changes = [begin(&key, &first), forget(&key, &first), begin(&key, &second), begin(&key, &first)];
     write(store, &changes, &[true, true, true, false]).await;
     check(store, &key, Some(second)).await;
 }
 
 async fn what_runs_is_interrupted_once(store: &dyn IdempotencyStore) {
-    let (key, record) = (scope("a", "cut off"), running(1));
+    let (key, record) = (idempotency_key("a", "cut off"), running(1));
     write(store, &[begin(&key, &record)], &[true]).await;
     let after = Timestamp(i64::MAX);
     assert!(store.interrupt(after).await.unwrap() >= 1);
@@ -167,7 +167,7 @@ async fn what_runs_is_interrupted_once(store: &dyn IdempotencyStore) {
 
 async fn the_oldest_are_purged_first(store: &dyn IdempotencyStore) {
     assert!(store.purge(Timestamp(1_000), 100).await.unwrap() > 0, "what the tests above began");
-    let keys: Vec<IdempotencyKey> = (0..4).map(|at| scope("purged", &at.to_string())).collect();
+    let keys: Vec<IdempotencyKey> = (0..4).map(|at| idempotency_key("purged", &at.to_string())).collect();
     let begun: Vec<IdempotencyChange> =
         keys.iter().zip([5, 7, 6, 9]).map(|(key, at)| begin(key, &running(at))).collect();
     write(store, &begun, &[true; 4]).await;

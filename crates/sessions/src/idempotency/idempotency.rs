@@ -87,20 +87,20 @@ impl Idempotency {
     /// When nobody knows; the request must not run then.
     pub async fn lookup(
         &self,
-        scope: IdempotencyKey,
+        key: IdempotencyKey,
         fingerprint: Fingerprint,
         now: Timestamp,
     ) -> Result<IdempotencyLookup, LookupError> {
-        let taken = self.take(&scope, fingerprint)?;
+        let taken = self.take(&key, fingerprint)?;
         if let Err(running @ RunningKey { is_first: true, .. }) = taken {
             return Ok(beside(running, fingerprint));
         }
-        let found = self.inner.store.find(&scope, self.inner.retention_cutoff(now)).await?;
+        let found = self.inner.store.find(&key, self.inner.retention_cutoff(now)).await?;
         Ok(match (found, taken) {
             (Some(record), _) => classify(record, fingerprint, now),
             (None, Err(running)) => beside(running, fingerprint),
             (None, Ok(ticket)) => {
-                if let Some(mut own) = self.inner.running.get_mut(&scope) {
+                if let Some(mut own) = self.inner.running.get_mut(&key) {
                     own.is_first = true;
                 }
                 IdempotencyLookup::Free(ticket)
@@ -111,15 +111,15 @@ impl Idempotency {
     /// A ticket for a key that no other request in this process uses now; else that request.
     fn take(
         &self,
-        scope: &IdempotencyKey,
+        key: &IdempotencyKey,
         fingerprint: Fingerprint,
     ) -> Result<Result<IdempotencyTicket, RunningKey>, LookupError> {
-        Ok(match self.inner.running.entry(scope.clone()) {
+        Ok(match self.inner.running.entry(key.clone()) {
             Entry::Occupied(running) => Err(*running.get()),
             Entry::Vacant(free) => {
                 let place = self.inner.permits.clone().try_acquire_owned().map_err(|_| LookupError::Full)?;
                 free.insert(RunningKey { fingerprint, is_first: false });
-                Ok(IdempotencyTicket::new(self.inner.clone(), scope.clone(), fingerprint, place))
+                Ok(IdempotencyTicket::new(self.inner.clone(), key.clone(), fingerprint, place))
             }
         })
     }

@@ -30,15 +30,15 @@ impl MemoryIdempotencyStore {
 fn apply(records: &mut IdempotencyTable, change: &IdempotencyChange) -> bool {
     let held = records.get_mut(change.key());
     match (change, held) {
-        (IdempotencyChange::Begin { record, expired_before: dead_before, .. }, Some(held)) => {
-            let is_free = held.begun < *dead_before || held.request == record.request;
+        (IdempotencyChange::Begin { record, expired_before, .. }, Some(held)) => {
+            let is_free = held.begun < *expired_before || held.request == record.request;
             if is_free {
                 held.clone_from(record);
             }
             is_free
         }
-        (IdempotencyChange::Begin { key: scope, record, .. }, None) => {
-            records.insert(scope.clone(), record.clone());
+        (IdempotencyChange::Begin { key, record, .. }, None) => {
+            records.insert(key.clone(), record.clone());
             true
         }
         (IdempotencyChange::End { request, end, .. }, Some(held))
@@ -47,10 +47,10 @@ fn apply(records: &mut IdempotencyTable, change: &IdempotencyChange) -> bool {
             held.end = Some(end.clone());
             true
         }
-        (IdempotencyChange::Forget { key: scope, request }, Some(held))
+        (IdempotencyChange::Forget { key, request }, Some(held))
             if held.request == *request && held.end.is_none() =>
         {
-            records.remove(scope);
+            records.remove(key);
             true
         }
         (IdempotencyChange::End { .. } | IdempotencyChange::Forget { .. }, _) => false,
@@ -60,10 +60,10 @@ fn apply(records: &mut IdempotencyTable, change: &IdempotencyChange) -> bool {
 impl IdempotencyStore for MemoryIdempotencyStore {
     fn find<'a>(
         &'a self,
-        scope: &'a IdempotencyKey,
+        key: &'a IdempotencyKey,
         since: Timestamp,
     ) -> BoxFuture<'a, Result<Option<IdempotencyRecord>, IdempotencyStoreError>> {
-        async move { Ok(self.records().get(scope).filter(|record| record.begun >= since).cloned()) }.boxed()
+        async move { Ok(self.records().get(key).filter(|record| record.begun >= since).cloned()) }.boxed()
     }
 
     fn write<'a>(
@@ -93,10 +93,10 @@ impl IdempotencyStore for MemoryIdempotencyStore {
         async move {
             let mut records = self.records();
             let old = records.iter().filter(|(_, record)| record.begun < before);
-            let mut old: Vec<_> = old.map(|(scope, record)| (record.begun, scope.clone())).collect();
+            let mut old: Vec<_> = old.map(|(key, record)| (record.begun, key.clone())).collect();
             old.sort();
             old.truncate(usize::try_from(most).unwrap_or(usize::MAX));
-            old.iter().for_each(|(_, scope)| drop(records.remove(scope)));
+            old.iter().for_each(|(_, key)| drop(records.remove(key)));
             Ok(u64::try_from(old.len()).unwrap_or(u64::MAX))
         }
         .boxed()

@@ -42,7 +42,7 @@ pub trait IdempotencyStore: Send + Sync {
     /// What is known of a key that was begun at `since` or later.
     fn find<'a>(
         &'a self,
-        scope: &'a IdempotencyKey,
+        key: &'a IdempotencyKey,
         since: Timestamp,
     ) -> BoxFuture<'a, Result<Option<IdempotencyRecord>, IdempotencyStoreError>>;
 
@@ -102,9 +102,9 @@ impl IdempotencyChange {
     /// Which key it is about.
     pub fn key(&self) -> &IdempotencyKey {
         match self {
-            IdempotencyChange::Begin { key: scope, .. }
-            | IdempotencyChange::End { key: scope, .. }
-            | IdempotencyChange::Forget { key: scope, .. } => scope,
+            IdempotencyChange::Begin { key, .. }
+            | IdempotencyChange::End { key, .. }
+            | IdempotencyChange::Forget { key, .. } => key,
         }
     }
 }

@@ -9,7 +9,7 @@ use futures_util::future::BoxFuture;
 use stint_types::tasks::Tasks;
 use stint_types::units::{RequestId, Timestamp};
 
-use super::conformance::{answer, conforms, running, scope};
+use super::conformance::{answer, conforms, idempotency_key, running};
 use super::{
     BeginError, Fingerprint, Idempotency, IdempotencyChange, IdempotencyKey, IdempotencyLookup,
     IdempotencyOutcome, IdempotencyRecord, IdempotencyStore, IdempotencyStoreError, IdempotencyTicket,
@@ -36,7 +36,7 @@ async fn world(settings: Settings) -> IdempotencyFixture {
 
 impl IdempotencyFixture {
     async fn look(&self, asked: Fingerprint, now: Timestamp) -> IdempotencyLookup {
-        self.idempotency.lookup(scope("a", "key"), asked, now).await.unwrap()
+        self.idempotency.lookup(idempotency_key("a", "key"), asked, now).await.unwrap()
     }
 
     /// A ticket that was sent, and under which id.
@@ -64,12 +64,12 @@ struct SlowStore(MemoryIdempotencyStore);
 impl IdempotencyStore for SlowStore {
     fn find<'a>(
         &'a self,
-        scope: &'a IdempotencyKey,
+        key: &'a IdempotencyKey,
         since: Timestamp,
     ) -> BoxFuture<'a, Result<Option<IdempotencyRecord>, IdempotencyStoreError>> {
         async move {
             tokio::time::sleep(Duration::from_millis(5)).await;
-            self.0.find(scope, since).await
+            self.0.find(key, since).await
         }
         .boxed()
     }
@@ -95,7 +95,7 @@ impl IdempotencyStore for SlowStore {
 async fn repeats_of_an_answered_request_that_come_at_once_all_get_its_answer() {
     let (tasks, store, now) = (Tasks::default(), Arc::new(SlowStore::default()), Timestamp::now());
     let idempotency = Idempotency::open(&tasks, store, Settings::default(), now).await.unwrap();
-    let look = |asked| idempotency.lookup(scope("a", "key"), asked, now);
+    let look = |asked| idempotency.lookup(idempotency_key("a", "key"), asked, now);
     let (first, beside) = tokio::join!(look(THIS), look(THIS));
     assert!(matches!(beside, Ok(IdempotencyLookup::Running)), "it is not answered yet: {beside:?}");
     let Ok(IdempotencyLookup::Free(ticket)) = first else { panic!("it is free") };
@@ -199,7 +199,7 @@ async fn another_replica_may_begin_first_and_may_never_come_back() {
     let IdempotencyLookup::Free(ticket) = world.look(THIS, world.now).await else { panic!("it is free") };
     let record = IdempotencyRecord { fingerprint: THIS, ..running(world.now.0) };
     let theirs = IdempotencyChange::Begin {
-        key: scope("a", "key"),
+        key: idempotency_key("a", "key"),
         record: record.clone(),
         expired_before: Timestamp(0),
     };
@@ -217,15 +217,12 @@ async fn another_replica_may_begin_first_and_may_never_come_back() {
 async fn what_ran_when_the_process_died_is_interrupted_at_the_next_start() {
     let (store, now) = (Arc::new(MemoryIdempotencyStore::default()), Timestamp::now());
     let record = IdempotencyRecord { fingerprint: THIS, ..running(now.0) };
-    let scope = scope("a", "key");
-    let began = IdempotencyChange::Begin { key: scope.clone(), record, expired_before: Timestamp(0) };
+    let key = idempotency_key("a", "key");
+    let began = IdempotencyChange::Begin { key: key.clone(), record, expired_before: Timestamp(0) };
     store.write(&[began]).await.unwrap();
     let next = Idempotency::open(&Tasks::default(), store.clone(), Settings::default(), now).await.unwrap();
-    assert!(matches!(
-        next.lookup(scope.clone(), THIS, now).await.unwrap(),
-        IdempotencyLookup::Interrupted(_)
-    ));
-    let kept = store.find(&scope, now).await.unwrap().unwrap();
+    assert!(matches!(next.lookup(key.clone(), THIS, now).await.unwrap(), IdempotencyLookup::Interrupted(_)));
+    let kept = store.find(&key, now).await.unwrap().unwrap();
     assert_eq!(kept.end, Some(IdempotencyOutcome::Interrupted));
 }
 
@@ -233,7 +230,7 @@ async fn what_ran_when_the_process_died_is_interrupted_at_the_next_start() {
 async fn no_more_than_so_many_run_at_once() {
     let world = world(Settings { running_max: 1, ..Settings::default() }).await;
     let ticket = world.sent().await;
-    let other = || world.idempotency.lookup(scope("a", "other"), THIS, world.now);
+    let other = || world.idempotency.lookup(idempotency_key("a", "other"), THIS, world.now);
     assert!(matches!(other().await, Err(LookupError::Full)));
     drop(ticket);
     assert!(matches!(other().await, Ok(IdempotencyLookup::Free(_))));
@@ -244,7 +241,7 @@ async fn what_is_too_old_is_deleted_in_the_background_a_bounded_number_at_a_time
     let world = world(Settings::default()).await;
     let old = world.now.before(25 * HOUR);
     let change = |at: usize| IdempotencyChange::Begin {
-        key: scope("old", &at.to_string()),
+        key: idempotency_key("old", &at.to_string()),
         record: running(old.0),
         expired_before: Timestamp(0),
     };

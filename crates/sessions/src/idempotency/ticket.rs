@@ -24,7 +24,7 @@ pub struct IdempotencyTicket {
 
 struct TicketInner {
     inner: Arc<IdempotencyInner>,
-    scope: IdempotencyKey,
+    key: IdempotencyKey,
     fingerprint: Fingerprint,
     phase: Mutex<TicketPhase>,
     _permit: OwnedSemaphorePermit,
@@ -57,14 +57,12 @@ pub enum BeginError {
 impl IdempotencyTicket {
     pub(super) fn new(
         inner: Arc<IdempotencyInner>,
-        scope: IdempotencyKey,
+        key: IdempotencyKey,
         fingerprint: Fingerprint,
         place: OwnedSemaphorePermit,
     ) -> IdempotencyTicket {
         let phase = Mutex::new(TicketPhase::New);
-        IdempotencyTicket {
-            inner: Arc::new(TicketInner { inner, scope, fingerprint, phase, _permit: place }),
-        }
+        IdempotencyTicket { inner: Arc::new(TicketInner { inner, key, fingerprint, phase, _permit: place }) }
     }
 
     /// Makes the beginning durable, before anything is sent or set aside for good. Nothing may be sent unless this succeeds.
@@ -87,11 +85,8 @@ impl IdempotencyTicket {
         };
         let expired_before = ticket.inner.retention_cutoff(now);
         *ticket.phase() = TicketPhase::Begun(request);
-        let begun = ticket.inner.submit(IdempotencyChange::Begin {
-            key: ticket.scope.clone(),
-            record,
-            expired_before,
-        });
+        let begun =
+            ticket.inner.submit(IdempotencyChange::Begin { key: ticket.key.clone(), record, expired_before });
         let slow = || IdempotencyStoreError::new("the records of idempotency keys do not answer");
         match timeout(ticket.inner.settings.begin_max, begun).await {
             Ok(Ok(Ok(true))) => Ok(()),
@@ -150,12 +145,12 @@ impl TicketInner {
 
     /// The change that ends it, once, where there is anything to change.
     fn end(&self, end: IdempotencyOutcome) -> Option<IdempotencyChange> {
-        let scope = self.scope.clone();
+        let key = self.key.clone();
         let mut phase = self.phase();
         let change = match *phase {
             TicketPhase::New | TicketPhase::Ended => return None,
-            TicketPhase::Begun(request) => IdempotencyChange::Forget { key: scope, request },
-            TicketPhase::Sent(request) => IdempotencyChange::End { key: scope, request, end },
+            TicketPhase::Begun(request) => IdempotencyChange::Forget { key, request },
+            TicketPhase::Sent(request) => IdempotencyChange::End { key, request, end },
         };
         *phase = TicketPhase::Ended;
         Some(change)
@@ -163,7 +158,7 @@ impl TicketInner {
 
     /// From here on the records alone say what there is under the key.
     fn release(&self) {
-        self.inner.running.remove(&self.scope);
+        self.inner.running.remove(&self.key);
     }
 }
 
@@ -181,6 +176,6 @@ impl Drop for TicketInner {
 
 impl fmt::Debug for IdempotencyTicket {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("IdempotencyTicket").field("scope", &self.inner.scope).finish_non_exhaustive()
+        f.debug_struct("IdempotencyTicket").field("key", &self.inner.key).finish_non_exhaustive()
     }
 }

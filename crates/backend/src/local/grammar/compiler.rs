@@ -14,14 +14,17 @@ use tokio::time::timeout;
 use crate::{Failure, Fault, UnsupportedFeature};
 use stint_engine::AnswerConstraint;
 use stint_prompt::PromptFormat;
+use stint_types::tasks::{AccountTurns, Turn};
 
 use super::form::AnswerForm;
 use super::matcher::GrammarMatcher;
-use super::places::{GrammarPlace, GrammarPlaces};
 use super::vocabulary;
 
 /// Grammars that are kept.
 const KEPT_MAX: usize = 32;
+
+/// Grammars that are made at once, for callers who wait.
+const AT_ONCE: usize = 2;
 
 /// A caller waits so long for its grammar.
 const TIME_MAX: Duration = Duration::from_secs(10);
@@ -36,7 +39,8 @@ type SourceHash = [u8; 32];
 /// Makes the grammars of one model.
 pub(in super::super) struct GrammarCompiler {
     shared: Arc<CompilerState>,
-    places: GrammarPlaces,
+    /// Each owner has one made at a time.
+    turns: AccountTurns<Option<String>>,
 }
 
 struct CompilerState {
@@ -59,7 +63,7 @@ impl GrammarCompiler {
     pub(in super::super) fn new(format: Arc<PromptFormat>, vocab: u32) -> GrammarCompiler {
         let kept = Mutex::new(VecDeque::new());
         let shared = CompilerState { format, vocab, factory: OnceLock::new(), kept };
-        GrammarCompiler { shared: Arc::new(shared), places: GrammarPlaces::new() }
+        GrammarCompiler { shared: Arc::new(shared), turns: AccountTurns::new(AT_ONCE) }
     }
 
     /// The constraint of one answer of that form, for somebody of that owner's.
@@ -75,13 +79,13 @@ impl GrammarCompiler {
         if let Some(known) = self.shared.find(&hash) {
             return Ok(AnswerConstraint::new(Box::new(known)));
         }
-        let taken = timeout(TIME_MAX, self.places.take(owner)).await;
-        let Ok(Some(GrammarPlace { shared: _while_waiting, own })) = taken else {
-            return Err(busy());
-        };
+        let owner = owner.map(str::to_owned);
+        let turn = timeout(TIME_MAX, self.turns.begin(&owner)).await;
+        let Ok(Turn { own, of_all: _while_waiting }) = turn else { return Err(busy()) };
         let (tell, making) = oneshot::channel();
         let shared = Arc::clone(&self.shared);
         let work = move || {
+            // For as long as it is made, whether or not somebody still waits: nothing can stop what makes it.
             let _own = own;
             // Nobody hears it who has hung up.
             drop(tell.send(shared.make(form, hash)));

@@ -10,7 +10,6 @@ mod json_schema;
 mod matcher;
 mod number_bounds;
 mod one_of;
-mod places;
 mod subschemas;
 mod vocabulary;
 
