@@ -38,6 +38,7 @@ mod log;
 mod model_fleet;
 mod model_registry;
 mod models_cli;
+mod needed_sections;
 mod open_files;
 mod output;
 mod plan_cli;
