@@ -284,6 +284,8 @@ async fn what_is_cut_off_at_the_end_is_settled_and_that_is_a_good_end() {
     assert!(answer.text().await.unwrap().contains("shutting_down"));
     drop(upstream);
     assert!(spent(&folder).await > 0, "the upstream may bill it, so it is posted");
+    let books = text(&folder.stint("ledger").arg("export").output().unwrap());
+    assert!(books.contains(",failed,") && !books.contains("hung_up"), "its caller did not leave: {books}");
 }
 
 /// Asks without end until the server is gone; gives back what was told of each settled request.
