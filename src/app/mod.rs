@@ -32,6 +32,7 @@ mod init;
 mod keys_cli;
 mod ledger_cli;
 mod ledger_monitor;
+mod ledger_place;
 mod local_listener;
 mod local_model_report;
 mod log;
