@@ -8,9 +8,8 @@ use std::time::Duration;
 
 use clap::Args;
 
-use crate::config;
-
 use super::local_listener::LocalListener;
+use super::needed_sections::load_needed;
 use super::output::{VerbResult, print_line};
 
 /// How long connecting and answering may take, each.
@@ -39,7 +38,7 @@ pub(super) struct HealthOptions {
 }
 
 pub(super) fn health(file: Option<&Path>, options: HealthOptions) -> VerbResult {
-    let settings = config::load_offline(file, &config::environment)?;
+    let (settings, _) = load_needed(file, &["server"])?;
     let listener = LocalListener::monitoring(&settings);
     let address = listener.address();
     let (page, word) = if options.alive { ("/healthz", "alive") } else { ("/readyz", "ready") };

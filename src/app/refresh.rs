@@ -2,7 +2,7 @@
 
 use tokio::runtime::Handle;
 
-use stint_ledger::{AccountId, Ledger, RequestScope};
+use stint_ledger::{AccountId, Ledger, LimitStatus, RequestScope};
 use stint_types::metrics::{Metrics, ServerMetrics};
 
 use super::log;
@@ -17,15 +17,23 @@ pub(super) fn refresh(metrics: &Metrics, ledger: &Ledger, accounts: &[AccountId]
     metrics.money.reserved.set(ledger.reserved().money.as_dollars());
     let now = ledger.now();
     for account in accounts {
-        let statement = ledger.statement(account, &RequestScope::default(), now);
-        if let Some(left) = statement.iter().map(|line| line.left.share_of(line.max)).min_by(f64::total_cmp) {
-            metrics.money.left.with_label_values(&[account.as_str()]).set(left);
+        let (gauge, labels) = (&metrics.money.left, &[account.as_str()]);
+        match smallest_share_left(&ledger.statement(account, &RequestScope::default(), now)) {
+            Some(left) => gauge.with_label_values(labels).set(left),
+            None => drop(gauge.remove_label_values(labels)),
         }
     }
     let lost = &metrics.server.log_lines_dropped;
     lost.inc_by(log::dropped().saturating_sub(lost.get()));
     refresh_runtime(&metrics.server);
     registry.engines().for_each(|engine| engine.refresh(metrics));
+}
+
+/// What is left of the budget that is nearest its end. A rate is used up again and again, and a limit of nothing pauses its holder:
+/// neither is a budget.
+fn smallest_share_left(statement: &[LimitStatus]) -> Option<f64> {
+    let budgets = statement.iter().filter(|line| !line.limit.is_rate() && line.max.size() > 0);
+    budgets.map(|line| line.left.share_of(line.max)).min_by(f64::total_cmp)
 }
 
 /// How the runtime stands, where this is asked from one.
@@ -50,4 +58,32 @@ pub(super) fn show_build(metrics: &Metrics) {
     let commit = option_env!("STINT_COMMIT").unwrap_or_default();
     let labels = &[env!("CARGO_PKG_VERSION"), commit, &*on.join(",")];
     metrics.server.build.with_label_values(labels).set(1);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use stint_types::units::{Amount, Limit, Unit, Window};
+
+    fn line(unit: Unit, window: Window, max: u64, left: u64) -> LimitStatus {
+        let amount = |size: u64| Amount::new(unit, size);
+        LimitStatus {
+            limit: Limit::of_key(unit, window),
+            max: amount(max),
+            spent: amount(max - left),
+            reserved: amount(0),
+            left: amount(left),
+            resets_at: None,
+        }
+    }
+
+    #[test]
+    fn rates_and_pauses_are_no_budget_that_is_nearly_spent() {
+        let budget = line(Unit::Requests, Window::Day, 10, 5);
+        let rates =
+            [line(Unit::Requests, Window::Minute, 10, 0), line(Unit::Concurrency, Window::Total, 2, 0)];
+        let paused = line(Unit::Requests, Window::Total, 0, 0);
+        assert_eq!(smallest_share_left(&[rates.to_vec(), vec![paused.clone(), budget]].concat()), Some(0.5));
+        assert_eq!(smallest_share_left(&[paused]), None);
+    }
 }

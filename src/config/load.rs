@@ -5,9 +5,12 @@ use std::time::{Duration, Instant};
 
 use stint_types::catalog::Catalog;
 use stint_types::tenant::DeclaredTenants;
+use stint_types::units::nearest;
 
 use super::backend::{CatalogSources, KnownModels};
-use super::reader::{ConfigErrors, ConfigFiles, Document, ReadContext, SecretsPolicy, Section, source};
+use super::reader::{
+    ConfigErrors, ConfigFiles, Diagnostic, Document, ReadContext, SecretsPolicy, Section, source,
+};
 use super::settings::Settings;
 use super::{
     account, admin, agents, alerts, backend, engine, guardrail, idempotency, issuer, key, learn, resilience,
@@ -70,18 +73,74 @@ pub fn load_offline(
     load_with(file, env, SecretsPolicy::Optional, &ConfigFiles::default())
 }
 
+/// The same for those who need no more than the sections of these names, with the mistakes elsewhere: after a refused reload the
+/// gateway runs on, and is looked after by verbs that read the refused file.
+///
+/// # Errors
+/// Those of the sections, and those that may hide one of them: what is no TOML, what stands twice, and a section whose name is nearly
+/// one of these.
+pub fn load_sections(
+    file: Option<&Path>,
+    env: &dyn Fn(&str) -> Option<String>,
+    needed: &[&str],
+) -> Result<(Settings, Option<ConfigErrors>), ConfigErrors> {
+    let parsed = parse_with(file, env, SecretsPolicy::Optional, &ConfigFiles::default())?;
+    let (own, mut elsewhere): (Vec<_>, Vec<_>) =
+        parsed.errors.into_iter().partition(|mistake| concerns_section(mistake, needed));
+    elsewhere.extend(parsed.file_errors.into_iter().flat_map(|mistakes| mistakes.errors));
+    let source = parsed.source.clone();
+    let settings = without_errors(own, parsed.source, parsed.settings)?;
+    let elsewhere = (!elsewhere.is_empty()).then_some(ConfigErrors { source, errors: elsewhere });
+    Ok((settings, elsewhere))
+}
+
+/// True if one of the sections may not say what its writer meant.
+fn concerns_section(mistake: &Diagnostic, needed: &[&str]) -> bool {
+    let section = match &*mistake.key {
+        "STINT_LISTEN" => "server",
+        "STINT_LEDGER" => "ledger",
+        key => key.split('.').next().unwrap_or_default(),
+    };
+    let is_whole_section = !mistake.key.contains('.');
+    section.is_empty()
+        || needed.contains(&section)
+        || (is_whole_section && nearest(section, needed.iter().copied()).is_some())
+        || mistake.what == source::STANDS_TWICE
+}
+
+/// What could be read of a configuration, and what is wrong with it.
+struct ParsedConfig {
+    settings: Option<Settings>,
+    source: String,
+    /// Those of the file itself.
+    errors: Vec<Diagnostic>,
+    /// Those of the first mistaken file that it names.
+    file_errors: Option<ConfigErrors>,
+}
+
 fn load_with(
     file: Option<&Path>,
     env: &dyn Fn(&str) -> Option<String>,
     secrets: SecretsPolicy,
     files: &ConfigFiles,
 ) -> Result<Settings, ConfigErrors> {
+    let parsed = parse_with(file, env, secrets, files)?;
+    let settings = without_errors(parsed.errors, parsed.source, parsed.settings)?;
+    parsed.file_errors.map_or(Ok(settings), Err)
+}
+
+fn parse_with(
+    file: Option<&Path>,
+    env: &dyn Fn(&str) -> Option<String>,
+    secrets: SecretsPolicy,
+    files: &ConfigFiles,
+) -> Result<ParsedConfig, ConfigErrors> {
     let named = named(file, env);
     let (text, source) = source::read(named.as_deref(), files)?;
     let folder = named.as_deref().and_then(Path::parent).unwrap_or(Path::new(""));
     let place = ReadContext { folder, env, secrets, files };
     let document = Document::new(&text, place);
-    let (settings, mistaken) = match source::parse(&document) {
+    let (settings, file_errors) = match source::parse(&document) {
         None => (None, None),
         Some(table) => {
             let root = Section::root(&document, &table);
@@ -102,8 +161,8 @@ fn load_with(
     };
     let mut warnings = document.warnings.take();
     warnings.sort_by_key(|warning| warning.line.unwrap_or(usize::MAX));
-    let settings = Settings { warnings, ..without_errors(document, source, settings)? };
-    mistaken.map_or(Ok(settings), Err)
+    let settings = settings.map(|settings| Settings { warnings, ..settings });
+    Ok(ParsedConfig { settings, source, errors: errors_of(document), file_errors })
 }
 
 /// Keys and accounts alone, from a text in the form of the configuration: what an import takes. Models and routes that
@@ -123,17 +182,22 @@ pub fn keys(text: &str, source: &str, catalog: &Catalog) -> Result<DeclaredTenan
         let tenants = key::tenants(&root, &mut accounts, catalog, None);
         DeclaredTenants { tenants, terms: accounts.into_terms(), ..DeclaredTenants::default() }
     });
-    without_errors(document, source.to_owned(), declared)
+    without_errors(errors_of(document), source.to_owned(), declared)
 }
 
 /// What was read, where nothing is wrong with it.
-fn without_errors<T>(document: Document<'_>, source: String, read: Option<T>) -> Result<T, ConfigErrors> {
+fn without_errors<T>(errors: Vec<Diagnostic>, source: String, read: Option<T>) -> Result<T, ConfigErrors> {
+    match read {
+        Some(read) if errors.is_empty() => Ok(read),
+        _ => Err(ConfigErrors { source, errors }),
+    }
+}
+
+/// What was found wrong with a document, in the order of its lines.
+fn errors_of(document: Document<'_>) -> Vec<Diagnostic> {
     let mut list = document.errors.into_inner();
     list.sort_by_key(|mistake| mistake.line.unwrap_or(usize::MAX));
-    match read {
-        Some(read) if list.is_empty() => Ok(read),
-        _ => Err(ConfigErrors { source, errors: list }),
-    }
+    list
 }
 
 /// Settings as far as the document is right; what is wrong is noted in it.

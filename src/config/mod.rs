@@ -37,7 +37,7 @@ pub use backend::{
 };
 pub use effective::{EffectiveValue, Origin, effective};
 pub use engine::{EngineSettings, KvCacheFormat};
-pub use load::{environment, keys, load, load_again, load_offline, load_to_serve};
+pub use load::{environment, keys, load, load_again, load_offline, load_sections, load_to_serve};
 pub use reader::{ConfigErrors, Diagnostic};
 pub use schema::{DefaultDescription, SettingDescription, describe, json_schema};
 pub use server::{LogFormat, LoggingSettings};

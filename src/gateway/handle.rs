@@ -3,6 +3,8 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use serde_json::{Map, Value};
+
 use stint_backend::TargetOutage;
 use stint_ledger::{
     AccountTotals, GroupUsage, LedgerError, LimitStatus, OutageStatus, RequestScope, UsageQuery,
@@ -12,6 +14,7 @@ use stint_types::tenant::Tenant;
 use stint_types::units::{AccountId, Money, Timestamp};
 
 use super::feedback::Learning;
+use super::request::scope;
 use super::state::{GatewayParts, GatewayState, LiveRequestView, PaceStatus};
 use super::{RequestRefusal, key_scope, zero_metrics};
 
@@ -85,6 +88,20 @@ impl Gateway {
     pub fn account_statement(&self, account: &AccountId) -> Vec<LimitStatus> {
         let ledger = &self.state.parts.ledger;
         ledger.statement(account, &RequestScope::default(), ledger.now())
+    }
+
+    /// What a request with these members is about; its model, where it names one and no route.
+    pub fn request_scope(&self, model: &str, extra: &Map<String, Value>) -> RequestScope {
+        let named = self.state.parts.catalog.models.get_key_value(model);
+        RequestScope { model: named.map(|(name, _)| name.clone()), ..scope::of(extra) }
+    }
+
+    /// How the limits stand that a request of this scope is under.
+    pub fn request_statement(&self, account: &AccountId, about: &RequestScope) -> Vec<LimitStatus> {
+        let ledger = &self.state.parts.ledger;
+        let mut lines = ledger.statement(account, about, ledger.now());
+        lines.retain(|line| scope::is_under(about, &line.limit.facet));
+        lines
     }
 
     /// Every account over all time, by name. Where replicas share the accounts, what this one spent since it began.

@@ -21,7 +21,9 @@ use super::episodes::is_step;
 use super::finish::{abort, finish};
 use super::handle::Gateway;
 use super::request::refusal_labels::{limit, limit_label};
-use super::request::{CutOff, DecisionContext, RequestContext, RequestReservation, WaitClock};
+use super::request::{
+    AnsweringModel, CutOff, DecisionContext, RequestContext, RequestReservation, WaitClock,
+};
 use super::run::{self, RunningRequest};
 use super::state::GatewayState;
 use super::{Denial, RequestObserver, RequestRefusal, RequestStage, RequestTask, RequestUpdate};
@@ -169,6 +171,7 @@ fn spawn(
         demand: inputs.demand,
         market: inputs.market,
         plan,
+        answering: task.model.clone(),
         step,
         arrived,
         billed: (now, now + deadline.saturating_duration_since(Instant::now())),
@@ -204,7 +207,7 @@ fn task_handle(
     let estimate = || token_estimate::prompt_tokens(&inputs.request);
     RequestTask {
         id,
-        model: model.clone(),
+        model: AnsweringModel::planned(model),
         episode: step.as_ref().map(|step| step.id().clone()),
         choices: inputs.request.choices,
         prompt: counted.unwrap_or_else(estimate),

@@ -31,8 +31,8 @@ pub use episodes::{EpisodeManager, EpisodeSnapshot, EpisodeView};
 pub use feedback::{CallerFeedback, FeedbackError, LearnSettings, Learning, NotLearned};
 pub use handle::{Gateway, Readiness};
 pub use request::{
-    Chooser, Denial, RequestObserver, RequestReceipt, RequestRefusal, RequestStage, RequestTask,
-    RequestUpdate, SHUTTING_DOWN, SettledChoice, VoteTally,
+    AnsweringModel, Chooser, Denial, RequestObserver, RequestReceipt, RequestRefusal, RequestStage,
+    RequestTask, RequestUpdate, SHUTTING_DOWN, SettledChoice, VoteTally,
 };
 pub use settings::Settings;
 pub use state::{GatewayParts, LiveAttemptView, LiveRequestView, PaceStatus};

@@ -56,7 +56,10 @@ pub(super) async fn answer(
         IdempotencyDecision::Proceed(ticket) => {
             Ok(answer_with_ticket(service, tenant, call, ticket, dialect).await)
         }
-        IdempotencyDecision::Replay(response) => Ok(service.with_limit_headers(tenant, response)),
+        IdempotencyDecision::Replay(response) => {
+            let about = service.gateway.request_scope(&call.request.model, &call.request.extra);
+            Ok(service.with_limit_headers(tenant, &about, response))
+        }
     }
 }
 
@@ -72,12 +75,13 @@ pub(super) async fn answer_with_ticket(
     access_log::note(|record| record.set_requested_model(&call.request.model));
     let observer = access_log::current().map(|record| record as Arc<dyn RequestObserver>);
     let mut request = call.request;
+    let mut about = service.gateway.request_scope(&request.model, &request.extra);
     request.trace = access_log::current().and_then(|record| record.trace_link());
     let chain = service.guardrails.chain(&tenant.account, &request.model);
     let admitted = match judged(service, tenant, &mut request, chain.as_ref(), observer.as_deref()).await {
         Ok(()) => service.gateway.admit(tenant, request, ticket.clone(), observer).await,
         Err(RefusedRequest::Judged(objection)) => {
-            return service.with_limit_headers(tenant, ApiError::from(objection).into_response());
+            return service.with_limit_headers(tenant, &about, ApiError::from(objection).into_response());
         }
         Err(RefusedRequest::Free(denial)) => Err(denial),
     };
@@ -86,10 +90,10 @@ pub(super) async fn answer_with_ticket(
         Err(denial) => {
             let refusal = images::with_image_path(*denial.refusal, &call.extensions, &call.body).await;
             let named = Denial { refusal: refusal.into(), ..denial };
-            return service.with_limit_headers(tenant, ApiError::from(named).into_response());
+            return service.with_limit_headers(tenant, &about, ApiError::from(named).into_response());
         }
     };
-    let (id, episode) = (task.id(), task.episode().cloned());
+    let (id, episode, answering) = (task.id(), task.episode().cloned(), task.model().clone());
     let updates = JudgedUpdates::new(task, chain);
     let answered = if call.stream {
         streamed(service, updates, created, dialect, ticket.clone()).await
@@ -106,7 +110,8 @@ pub(super) async fn answer_with_ticket(
     if let (Some(ticket), false) = (ticket, is_streaming || is_unjudged) {
         response = idempotency_key::store_answer(&ticket, response).await;
     }
-    service.with_limit_headers(tenant, response)
+    about.model = Some(answering.name());
+    service.with_limit_headers(tenant, &about, response)
 }
 
 /// Why a request is refused before it is admitted.

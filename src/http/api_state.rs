@@ -9,6 +9,7 @@ use crate::gateway::Gateway;
 use crate::guardrail::Guardrails;
 use crate::oidc::TokenVerifier;
 use crate::traces::Tracer;
+use stint_ledger::RequestScope;
 use stint_sessions::agent::conversations::ConversationService;
 use stint_sessions::agent::stored::ResponseService;
 use stint_sessions::idempotency::Idempotency;
@@ -51,9 +52,14 @@ impl fmt::Debug for ApiState {
 }
 
 impl ApiState {
-    /// The answer with headers that say how the tenant's tightest limit stands.
-    pub(super) fn with_limit_headers(&self, tenant: &Tenant, mut response: Response) -> Response {
-        let statement = self.gateway.account_statement(&tenant.account);
+    /// The answer with headers that say how the tightest limit stands that a request of this scope is under.
+    pub(super) fn with_limit_headers(
+        &self,
+        tenant: &Tenant,
+        about: &RequestScope,
+        mut response: Response,
+    ) -> Response {
+        let statement = self.gateway.request_statement(&tenant.account, about);
         headers::set_tightest_limit(response.headers_mut(), &statement);
         response
     }

@@ -41,10 +41,11 @@ pub(super) async fn embeddings(
     let ask = read(members, &headers)?;
     service.settings.image_urls.check_members(&ask.unknown_members)?;
     let asked = IdempotentRequest { endpoint: "embeddings", digest: digest.as_ref() };
+    let about = service.gateway.request_scope(&ask.model, &ask.extra);
     let ticket = match idempotency_key::check_key(&service, &tenant, &headers, asked).await? {
         IdempotencyDecision::Proceed(ticket) => ticket,
         IdempotencyDecision::Replay(response) => {
-            return Ok(service.with_limit_headers(&tenant, response));
+            return Ok(service.with_limit_headers(&tenant, &about, response));
         }
     };
     access_log::note(|record| record.set_requested_model(&ask.model));
@@ -59,7 +60,7 @@ pub(super) async fn embeddings(
     if let Some(ticket) = ticket {
         response = idempotency_key::store_answer(&ticket, response).await;
     }
-    Ok(service.with_limit_headers(&tenant, response))
+    Ok(service.with_limit_headers(&tenant, &about, response))
 }
 
 /// An answer in OpenAI's form.

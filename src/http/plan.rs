@@ -36,6 +36,7 @@ pub(super) async fn plan(
     let (request, _) = read(members, &headers, &service.settings.efforts)?;
     nested_json::check(&request.messages, &extensions)?;
     images::check_urls(service.settings.image_urls, &request, &extensions, &body).await?;
+    let about = service.gateway.request_scope(&request.model, &request.extra);
     let quoted = service.gateway.quote(&tenant, request, details).await;
     let answer = match quoted {
         Ok(quoted) => render(&quoted),
@@ -43,7 +44,7 @@ pub(super) async fn plan(
             ApiError::from(images::with_image_path(refusal, &extensions, &body).await).into_response()
         }
     };
-    Ok(service.with_limit_headers(&tenant, answer))
+    Ok(service.with_limit_headers(&tenant, &about, answer))
 }
 
 fn render(quoted: &RequestQuote) -> Response {

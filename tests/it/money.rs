@@ -8,7 +8,8 @@ use crate::harness::{World, model, tenant};
 use stint_backend::scripted::{PieceGate, ScriptedBackend, ScriptedReply};
 use stint_backend::{Failure, Fault};
 use stint_types::catalog::{Capability, EnforcementClass, Model, OffPeak, Prices, Tariff};
-use stint_types::units::{Money, Price, Timestamp, Tokens};
+use stint_types::tenant::{LimitSelector, TenantLimit};
+use stint_types::units::{Amount, Money, Price, Timestamp, Tokens, Window};
 
 /// One nano-dollar a token, read or written.
 fn plain(name: &str) -> Model {
@@ -160,6 +161,33 @@ async fn the_headers_of_an_answer_say_what_the_ledger_has() {
     }
     left.dedup();
     assert_eq!(left.len(), 3, "it becomes less: {left:?}");
+}
+
+#[tokio::test]
+async fn the_headers_of_an_answer_name_no_limit_on_another_model_or_tag() {
+    let script =
+        Arc::new(ScriptedBackend::always(ScriptedReply::new().thinks(1).answers("3")).reading(Tokens(75)));
+    let mut caller = tenant("key", 1_000_000);
+    for (max, selector) in [
+        (150, LimitSelector::Tag("batch".into())),
+        (500, LimitSelector::EachUser),
+        (0, LimitSelector::Model("n".into())),
+    ] {
+        let limit = TenantLimit::new(Window::Day, Amount::Money(Money(max)));
+        caller.terms.limits.push(limit.with_selector(selector));
+    }
+    let world = World::new(vec![(plain("m"), script)], vec![caller]).await;
+    for (more, expected) in [
+        (json!({}), "key money day of unnamed users"),
+        (json!({ "user": "u" }), "key money day of user u"),
+        (json!({ "user": "u", "metadata": { "tag": "batch" } }), "key money day of tag batch"),
+    ] {
+        let mut asked = pinned();
+        asked.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+        let answer = world.ask("sk-key", &asked).await;
+        answer.good();
+        assert_eq!(answer.headers["x-ratelimit-name"], expected);
+    }
 }
 
 #[tokio::test]

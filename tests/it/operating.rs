@@ -11,7 +11,7 @@ use std::time::Duration;
 use serde_json::{Value, json};
 
 use crate::harness::patience::until;
-use crate::harness::{Folder, Process, free_port};
+use crate::harness::{Folder, Managed, Process, free_port};
 use stint_ledger::Journal;
 use stint_storage::{Sqlite, SqliteJournal, SqliteSettings, Synchronous};
 use stint_types::units::Timestamp;
@@ -144,6 +144,35 @@ async fn health_says_whom_it_asked_and_what_to_do() {
     assert!(!output.status.success() && text(&output).contains(&expected), "{}", text(&output));
 }
 
+/// A refused reload leaves the gateway in service, and the refused file to the verbs that look after it.
+#[tokio::test]
+async fn mistakes_elsewhere_in_the_file_stop_no_verb_that_looks_after_a_running_server() {
+    let managed = Managed::new("");
+    let process = managed.serve();
+    managed.keys(&["create", "early"]);
+    let path = managed.folder.path().join("stint.toml");
+    let mistaken = std::fs::read_to_string(&path).unwrap() + "nonsense = 1\n";
+    managed.folder.write(&mistaken);
+    let address = process.base.strip_prefix("http://").unwrap();
+    for words in
+        [&["health", "--alive"][..], &["ledger", "verify"], &["usage"], &["top", "--once"], &["keys", "list"]]
+    {
+        let mut stint = managed.folder.stint(words[0]);
+        let output = stint.args(&words[1..]).env("STINT_LISTEN", address).output().unwrap();
+        let told = text(&output);
+        assert!(output.status.success() && told.contains("passed over 1 mistake in"), "{words:?}: {told}");
+    }
+    managed.keys(&["revoke", "early"]);
+    drop(process);
+    let refused = managed.complaint(&["create", "late"]);
+    assert!(
+        refused.contains("nonsense: unknown key"),
+        "where no server checks it, all must be right: {refused}"
+    );
+    managed.folder.write(&mistaken.replace("nonsense", "[ledgr]\nlease"));
+    assert!(managed.complaint(&["list"]).contains("ledgr: unknown key"));
+}
+
 #[test]
 fn a_file_that_is_named_and_empty_is_refused_and_none_is_not() {
     let folder = Folder::new("");
@@ -255,6 +284,8 @@ async fn what_is_cut_off_at_the_end_is_settled_and_that_is_a_good_end() {
     assert!(answer.text().await.unwrap().contains("shutting_down"));
     drop(upstream);
     assert!(spent(&folder).await > 0, "the upstream may bill it, so it is posted");
+    let books = text(&folder.stint("ledger").arg("export").output().unwrap());
+    assert!(books.contains(",failed,") && !books.contains("hung_up"), "its caller did not leave: {books}");
 }
 
 /// Asks without end until the server is gone; gives back what was told of each settled request.

@@ -112,6 +112,14 @@ pub enum StorageError {
         /// The database's error.
         source: sqlx::Error,
     },
+    /// It is a file of another kind, or a part of it lacks.
+    #[error("{path} is no whole database of stint's: name a backup that is, or restore one")]
+    Broken {
+        /// The database.
+        path: PathBuf,
+        /// The database's error.
+        source: sqlx::Error,
+    },
     /// The rows of a file cannot be copied into a server's database.
     #[error("cannot copy {path} into PostgreSQL, where nothing has changed")]
     Import {

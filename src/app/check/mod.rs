@@ -15,7 +15,7 @@ use super::config_snapshot::calibration;
 use super::error::{ModelError, error_chain};
 use super::local_model_report::LocalModelReport;
 use super::output::{VerbResult, print_line};
-use super::{certificates, engines, open_files, recipe_ranges};
+use super::{certificates, engines, ledger_place, open_files, recipe_ranges};
 
 /// What is checked beside the configuration and its files.
 #[derive(Debug, Args)]
@@ -28,11 +28,13 @@ pub(super) struct CheckOptions {
 pub(super) fn check(file: Option<&Path>, options: &CheckOptions) -> VerbResult {
     let settings = config::load_to_serve(file, &config::environment)?;
     let ExaminedModels { usable, unusable } = examine_models(&settings);
-    let is_right = unusable.is_empty() || settings.skips_unusable;
+    let misplaced = ledger_place::problem(&settings.storage);
+    let is_right = misplaced.is_none() && (unusable.is_empty() || settings.skips_unusable);
     if is_right {
         let models = settings.catalog.models.keys().map(|name| &**name).collect::<Vec<_>>().join(", ");
         print_line(&format!("the configuration is right; it serves {models} on {}", settings.http.listen));
     }
+    misplaced.iter().for_each(|problem| print_line(&format!("  but {problem}")));
     for (model, error) in &unusable {
         print_line(&format!("  but {model} cannot be served: {}", error_chain(error)));
     }

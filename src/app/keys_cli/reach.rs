@@ -15,7 +15,7 @@ use serde_json::Value;
 
 use crate::app::directory::{self, StoredParts};
 use crate::app::local_listener::{LocalListener, LocalListenerError};
-use crate::config::Settings;
+use crate::config::{ConfigErrors, Settings};
 use crate::http;
 use crate::http::AdminSettings;
 use stint_ledger::JournalError;
@@ -45,6 +45,8 @@ pub(super) enum AdminClientError {
     Unreachable(String, #[source] reqwest::Error),
     #[error("the server refuses the token: it was started with another one than [admin] names here")]
     WrongToken,
+    #[error(transparent)]
+    Config(#[from] ConfigErrors),
     #[error(transparent)]
     Local(#[from] LocalListenerError),
     #[error(transparent)]

@@ -5,8 +5,9 @@ use std::process::ExitCode;
 
 use serde_json::{Map, Value, json};
 
+use crate::app::needed_sections::load_needed;
 use crate::app::output::{VerbResult, print_line};
-use crate::config;
+use crate::config::{self, ConfigErrors};
 
 use super::arguments::{KeysCommand, OutputArgs};
 use super::reach::{AdminClient, AdminClientError, AdminRequest, DetailLevel};
@@ -22,11 +23,15 @@ pub(in crate::app) fn run(verb: KeysCommand, file: Option<&Path>) -> VerbResult 
         KeysCommand::Hash => return secret::hash(),
         _ => {}
     }
-    let settings = config::load_offline(file, &config::environment)?;
+    let (settings, elsewhere) = load_needed(file, &["ledger", "admin"])?;
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     let seen =
         if matches!(verb, KeysCommand::Show { .. }) { DetailLevel::Statement } else { DetailLevel::Terms };
-    let done = runtime.block_on(async { execute(&AdminClient::connect(&settings, seen).await?, verb).await });
+    let done = runtime.block_on(async {
+        let client = AdminClient::connect(&settings, seen).await?;
+        check_declared(&client, &verb, elsewhere)?;
+        execute(&client, verb).await
+    });
     match done {
         Ok(text) => {
             print_line(text.trim_end());
@@ -39,6 +44,19 @@ pub(in crate::app) fn run(verb: KeysCommand, file: Option<&Path>) -> VerbResult 
             }
             Err(error.into())
         }
+    }
+}
+
+/// New keys are checked against those that the configuration declares: where no server does so, it must be read whole.
+fn check_declared(
+    client: &AdminClient,
+    verb: &KeysCommand,
+    elsewhere: Option<ConfigErrors>,
+) -> Result<(), AdminClientError> {
+    let adds = matches!(verb, KeysCommand::Create { .. } | KeysCommand::Import { .. });
+    match (client, elsewhere) {
+        (AdminClient::InProcess(..), Some(mistakes)) if adds => Err(mistakes.into()),
+        _ => Ok(()),
     }
 }
 

@@ -14,6 +14,7 @@ use stint_ledger::{AccountId, JournalError};
 use stint_storage::{self as storage, Archive, Database, Settings, StorageError, VerifyReport, restore};
 use stint_types::units::Timestamp;
 
+use super::needed_sections::load_needed;
 use super::output::{VerbResult, print_line};
 
 pub(super) use usage::UsageOptions;
@@ -103,7 +104,7 @@ fn run(
     config: Option<&Path>,
     work: impl AsyncFnOnce(config::Settings) -> Result<ExitCode, LedgerCommandError>,
 ) -> VerbResult {
-    let settings = config::load_offline(config, &config::environment)?;
+    let (settings, _) = load_needed(config, &["ledger"])?;
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
     Ok(runtime.map_err(LedgerCommandError::Runtime)?.block_on(work(settings))?)
 }

@@ -19,8 +19,16 @@ use json::JsonLines;
 pub(super) use queue::{LogQueue, dropped};
 use text::TextFields;
 
-/// Those who compile shaders tell of every step, a few times a token: only who names them hears less than warnings of them.
-const SHADER_TARGETS: [&str; 3] = ["naga", "wgpu_core", "wgpu_hal"];
+/// Whose lines go without saying only above a level, by the word that names them. Those who compile shaders tell of every step, a few times
+/// a token. The pool of a database that is gone warns at every attempt to reach it; the ledger tells of that once.
+const QUIET_TARGETS: [(&str, &str, Level); 6] = [
+    ("naga", "naga", Level::WARN),
+    ("wgpu_core", "wgpu_core", Level::WARN),
+    ("wgpu_hal", "wgpu_hal", Level::WARN),
+    ("sqlx", "sqlx::pool", Level::ERROR),
+    ("sqlx", "sqlx_core::pool", Level::ERROR),
+    ("sqlx", "sqlx::postgres::notice", Level::ERROR),
+];
 
 /// Says what is logged from now on.
 pub(super) struct LogFilterHandle(Box<dyn Fn(EnvFilter) + Send + Sync>);
@@ -68,9 +76,13 @@ fn filter(log: &LoggingSettings) -> EnvFilter {
 /// What the operator wrote, and what goes without saying.
 fn directives(log: &LoggingSettings) -> String {
     let said = log.filter.parse::<Targets>().unwrap_or_default();
-    let is_named = |target: &str| log.filter.contains(target);
-    let loud = |target: &&&str| said.would_enable(target, &Level::INFO) && !is_named(target);
-    let quiet = SHADER_TARGETS.iter().filter(loud).map(|target| format!("{target}=warn"));
+    let is_louder = |target: &str, most: Level| {
+        [Level::INFO, Level::WARN].iter().any(|level| *level > most && said.would_enable(target, level))
+    };
+    let loud =
+        |(name, target, most): &&(&str, &str, Level)| !log.filter.contains(*name) && is_louder(target, *most);
+    let quiet = QUIET_TARGETS.iter().filter(loud);
+    let quiet = quiet.map(|(_, target, most)| format!("{target}={}", most.as_str().to_lowercase()));
     let silent = (!log.requests).then(|| format!("{}=off", http::ACCESS_LOG));
     let own = Some(log.filter.clone()).filter(|own| !own.is_empty());
     own.into_iter().chain(quiet).chain(silent).collect::<Vec<_>>().join(",")

@@ -15,11 +15,14 @@ fn check(filter: &str, requests: bool, expected: &str) {
 }
 
 #[test]
-fn the_shader_compiler_is_heard_only_where_it_is_named_and_requests_can_be_left_out() {
-    let quiet = "naga=warn,wgpu_core=warn,wgpu_hal=warn";
+fn shader_compilers_and_pools_are_heard_only_where_they_are_named_and_requests_can_be_left_out() {
+    let pools = "sqlx::pool=error,sqlx_core::pool=error,sqlx::postgres::notice=error";
+    let quiet = format!("naga=warn,wgpu_core=warn,wgpu_hal=warn,{pools}");
     check("debug", true, &format!("debug,{quiet}"));
     check("info,stint::plan=debug", false, &format!("info,stint::plan=debug,{quiet},stint::requests=off"));
-    check("debug,naga=debug", true, "debug,naga=debug,wgpu_core=warn,wgpu_hal=warn");
+    check("debug,naga=debug", true, &format!("debug,naga=debug,wgpu_core=warn,wgpu_hal=warn,{pools}"));
+    check("warn", true, &format!("warn,{pools}"));
+    check("warn,sqlx=warn", true, "warn,sqlx=warn");
     check("error", true, "error");
     check("stint=debug", true, "stint=debug");
 }

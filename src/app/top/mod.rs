@@ -19,8 +19,7 @@ use std::time::Duration;
 
 use clap::Args;
 
-use crate::config;
-
+use super::needed_sections::load_needed;
 use super::output::{VerbResult, print_line};
 
 use source::SnapshotSource;
@@ -50,7 +49,7 @@ fn seconds(text: &str) -> Result<Duration, String> {
 }
 
 pub(super) fn top(file: Option<&Path>, options: &TopOptions) -> VerbResult {
-    let settings = config::load_offline(file, &config::environment)?;
+    let (settings, _) = load_needed(file, &["server", "admin"])?;
     let source = SnapshotSource::new(&settings, options.url.as_deref())?;
     if options.once {
         print_line(&plain::text(&source.ask_once()?));

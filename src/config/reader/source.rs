@@ -54,17 +54,16 @@ pub(in crate::config) fn parse<'d>(document: &Document<'d>) -> Option<DeTable<'d
         let line = error.span().map(|span| document.line(&span));
         let key = error.span().and_then(|span| document.text.get(span)).unwrap_or_default().trim();
         let wrong = match error.message() {
-            DUPLICATE_KEY => ValueError::new("stands twice", "write it once"),
+            DUPLICATE_KEY => ValueError::new(STANDS_TWICE, "write it once"),
             message => ValueError::new(format!("not TOML: {message}"), "mend the line; text needs quotes"),
         };
-        document.reject(
-            line,
-            if wrong.what == "stands twice" { key.to_owned() } else { String::new() },
-            wrong,
-        );
+        document.reject(line, if wrong.what == STANDS_TWICE { key.to_owned() } else { String::new() }, wrong);
     }
     whole.then(|| table.into_inner())
 }
+
+/// What is wrong with a key that stands twice.
+pub(in crate::config) const STANDS_TWICE: &str = "stands twice";
 
 /// The parser's words for a key that stands twice.
 const DUPLICATE_KEY: &str = "duplicate key";

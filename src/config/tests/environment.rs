@@ -81,6 +81,29 @@ fn a_command_that_only_reads_needs_no_server_secrets() {
     assert_eq!(load_offline(Some(file.path()), &env).map(drop).unwrap_err().errors.len(), 1);
 }
 
+/// After a refused reload the verbs that look after the running gateway read the refused file.
+#[test]
+fn a_verb_that_needs_some_sections_passes_over_mistakes_elsewhere() {
+    let mut file = tempfile::NamedTempFile::new().unwrap();
+    file.write_all(b"nonsense = 1\n[server]\nlisten = '127.0.0.1:7'\n[log]\nfilter = 'inof'\n").unwrap();
+    let (settings, elsewhere) = load_sections(Some(file.path()), &env, &["server"]).unwrap();
+    assert_eq!((settings.http.listen.port(), elsewhere.unwrap().errors.len()), (7, 2));
+    assert!(load_sections(Some(file.path()), &env, &["log"]).is_err());
+    for (text, needed) in [
+        ("[serve]\nlisten = '127.0.0.1:7'\n", "server"),
+        ("[server]\nlisten = '127.0.0.1:7'\nlisten = '127.0.0.1:8'\n", "server"),
+        ("[server]\nlisten = 7\n", "server"),
+        ("[ledger]\npaht = 'a.db'\n", "ledger"),
+        ("[ledger\n", "ledger"),
+    ] {
+        let mut file = tempfile::NamedTempFile::new().unwrap();
+        file.write_all(text.as_bytes()).unwrap();
+        let refused = load_sections(Some(file.path()), &env, &[needed]).map(drop).unwrap_err();
+        assert!(!refused.errors.is_empty(), "{text}");
+    }
+    assert!(load_sections(None, &env, &["server", "ledger"]).unwrap().1.is_none());
+}
+
 #[test]
 fn a_mistake_in_the_environment_is_named() {
     let env = |name: &str| (name == "STINT_LISTEN" || name == "HOME").then(|| "/x".to_owned());

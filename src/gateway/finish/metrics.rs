@@ -9,6 +9,8 @@ use stint_types::catalog::{ChoiceUsage, Offer, ThinkingStopReason};
 use stint_types::metrics::Metrics;
 use stint_types::units::Tokens;
 
+use super::ended_word;
+
 /// How a request ended.
 pub(super) fn request(context: &RequestContext, model: &str, outcome: &str) {
     let requests = &context.parts().metrics.requests;
@@ -24,7 +26,7 @@ pub(super) fn overhead(context: &RequestContext, took: Duration) {
 /// Everything about a settled request but its money, which the ledger's metrics cover.
 pub(super) fn settled(context: &RequestContext, outcome: &RequestOutcome<'_>) {
     let (metrics, model) = (&context.parts().metrics, &*outcome.offer.model);
-    request(context, model, outcome.ended());
+    request(context, model, ended_word::of_outcome(context, outcome));
     metrics.requests.success_predicted.with_label_values(&[model]).observe(outcome.offer.success.get());
     read(metrics, model, &outcome.spent);
     for (choice, spent) in outcome.progress.iter().zip(&outcome.spent) {

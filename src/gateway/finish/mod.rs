@@ -1,5 +1,6 @@
 //! The end of a request that comes from `run`: it is settled, recorded, reported to its caller, and learned from.
 
+mod ended_word;
 mod fingerprint;
 mod learn;
 mod metrics;
@@ -55,7 +56,9 @@ pub(super) async fn abort(
 ) {
     reservation.void();
     learn::record_pace(context, decision, Money::ZERO);
-    let Some(refusal) = refusal else { return metrics::request(context, "none", "hung_up") };
+    let Some(refusal) = refusal else {
+        return metrics::request(context, "none", ended_word::of_unheard(context));
+    };
     metrics::request(context, "none", "refused");
     context.reached(RequestStage::Refused(&limit_label(&refusal)));
     let _ = updates.send(RequestUpdate::Failed(refusal)).await;

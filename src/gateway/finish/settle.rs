@@ -7,6 +7,8 @@ use stint_ledger::{SettlementDetail, SettlementStatus};
 use stint_types::catalog::ChoiceUsage;
 use stint_types::units::{Money, Tokens};
 
+use super::ended_word;
+
 /// What a settled request cost, and what was lost on the way.
 pub(super) struct Settlement {
     pub(super) cost: Money,
@@ -40,7 +42,7 @@ pub(super) async fn settle(
     let tools_reserved = context.step.as_ref().map(|step| step.plan.tools_cost).unwrap_or_default();
     let (attempts, hedge_losers) = (reservation.attempts(), reservation.hedge_losers());
     let (given_up, reserved) = (reservation.given_up(), reservation.reserved() + tools_reserved);
-    let detail = settlement_detail(&outcome.spent, outcome.ended());
+    let detail = settlement_detail(&outcome.spent, ended_word::of_outcome(context, outcome));
     let detail = SettlementDetail { tools: passed.tools.clone(), tools_cost: passed.cost, ..detail };
     let bill = context.bill(outcome.offer, &outcome.spent);
     let settled = reservation.settle(bill, detail, context.parts().settings.settle_patience);

@@ -18,6 +18,7 @@ use stint_types::chat::{CompletionKind, Request};
 use stint_types::tenant::KeyId;
 use stint_types::units::{AccountId, Money, Priority, RequestId, Timestamp, Tokens};
 
+use super::answering_model::AnsweringModel;
 use super::bill::Bill;
 use super::observer::{RequestObserver, RequestStage};
 use super::scope;
@@ -45,6 +46,8 @@ pub(crate) struct RequestContext {
     pub(crate) demand: Demand,
     pub(crate) market: Market,
     pub(crate) plan: Plan,
+    /// The model that is asked, which may be another than the planned one.
+    pub(crate) answering: AnsweringModel,
     /// The step of an episode that it is, if it is one.
     pub(crate) step: Option<RunningStep>,
     pub(crate) arrived: Instant,

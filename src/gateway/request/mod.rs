@@ -1,5 +1,6 @@
 //! The data of one request: what the gateway knows about it in every stage of its life, and what its caller gets from it.
 
+mod answering_model;
 mod bill;
 mod context;
 mod decision_context;
@@ -15,6 +16,7 @@ pub(super) mod scope;
 mod task;
 mod wait_clock;
 
+pub use answering_model::AnsweringModel;
 pub use observer::{RequestObserver, RequestStage};
 pub use receipt::{Chooser, RequestReceipt, SettledChoice, VoteTally};
 pub use refusal::{Denial, RequestRefusal, SHUTTING_DOWN};

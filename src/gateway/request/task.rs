@@ -1,7 +1,6 @@
 //! `RequestTask`: an admitted request as its caller holds it. Dropping it hangs up.
 
 use std::fmt;
-use std::sync::Arc;
 
 use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
@@ -11,6 +10,8 @@ use crate::gateway::{RequestReceipt, RequestRefusal};
 use stint_types::chat::ChoiceEvent;
 use stint_types::tasks::Tasks;
 use stint_types::units::{EpisodeId, Money, RequestId, Tokens};
+
+use super::answering_model::AnsweringModel;
 
 /// An update that a running request sends its caller.
 #[derive(Debug)]
@@ -45,7 +46,7 @@ impl From<IndexedEvent> for RequestUpdate {
 #[derive(Debug)]
 pub struct RequestTask {
     pub(crate) id: RequestId,
-    pub(crate) model: Arc<str>,
+    pub(crate) model: AnsweringModel,
     pub(crate) episode: Option<EpisodeId>,
     pub(crate) choices: u32,
     pub(crate) prompt: Tokens,
@@ -75,8 +76,8 @@ impl RequestTask {
         self.id
     }
 
-    /// The model that the plan chose.
-    pub fn model(&self) -> &Arc<str> {
+    /// The model that answers; until the first event it is the one that the plan chose.
+    pub fn model(&self) -> &AnsweringModel {
         &self.model
     }
 

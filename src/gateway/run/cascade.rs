@@ -122,6 +122,7 @@ async fn escalate<'p>(
     let made = attempt.progress;
     match result {
         AttemptResult::Finished(finishes) => {
+            running.context.answering.set(&second.model);
             for update in updates {
                 let sent = timeout_at(running.context.deadline, running.updates.send(update)).await;
                 if !matches!(sent, Ok(Ok(()))) {
@@ -193,6 +194,7 @@ async fn deliver<'p>(
     chosen: Vec<SelectedAnswer>,
     progress: Vec<ChoiceProgress>,
 ) -> RequestOutcome<'p> {
+    running.context.answering.set(&offer.model);
     let now = tokio::time::Instant::now();
     let each = usize::try_from(offer.samples.max(1)).unwrap_or(usize::MAX);
     let mut outcome = RequestOutcome::of(offer, AttemptResult::HungUp, Vec::new());

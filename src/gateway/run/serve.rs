@@ -28,6 +28,7 @@ pub(crate) async fn serve<'r>(
     let mut acquired = acquire(running, &mut attempts).await;
     let mut is_begun = false;
     loop {
+        context.answering.set(&attempts.offer.model);
         let mut current = OfferAttempt::new(context, attempts.offer);
         let result = match acquired {
             Ok(permit) => {

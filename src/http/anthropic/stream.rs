@@ -1,10 +1,8 @@
 //! Answers out as Anthropic's events: blocks that open, grow and close, one at a time.
 
-use std::sync::Arc;
-
 use serde_json::{Value, json};
 
-use crate::gateway::{RequestReceipt, RequestTask};
+use crate::gateway::{AnsweringModel, RequestReceipt, RequestTask};
 use crate::http::answer_phases::{AnswerPhases, CommentaryPlace};
 use crate::http::budget_report::budget;
 use crate::http::call_sequence::CallSequence;
@@ -36,7 +34,7 @@ enum AnthropicOpenBlock {
 #[derive(Debug, Clone)]
 pub(super) struct AnthropicStreamWriter {
     id: RequestId,
-    model: Arc<str>,
+    model: AnsweringModel,
     /// What the model reads, as far as that is known before it has read it.
     prompt: Tokens,
     thoughts: AnthropicThoughts,
@@ -75,7 +73,7 @@ impl AnthropicStreamWriter {
             return String::new();
         }
         // Some clients look only here. What was really read is told at the end.
-        let message = empty_message(self.id, &self.model, &prompt_usage(self.prompt));
+        let message = empty_message(self.id, &self.model.name(), &prompt_usage(self.prompt));
         event("message_start", json!({ "message": message })) + PING
     }
 
@@ -248,7 +246,7 @@ mod tests {
     fn chunks(thoughts: AnthropicThoughts, commentary: CommentaryPlace) -> AnthropicStreamWriter {
         AnthropicStreamWriter {
             id: RequestId::new(),
-            model: "m".into(),
+            model: AnsweringModel::planned(&"m".into()),
             prompt: Tokens(7),
             thoughts,
             begun: false,

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use serde::Serialize;
 use serde_json::{Value, json};
 
-use crate::gateway::{RequestReceipt, RequestTask};
+use crate::gateway::{AnsweringModel, RequestReceipt, RequestTask};
 use crate::http::answer_phases::AnswerPhases;
 use crate::http::budget_report::budget;
 use crate::http::dialect::StreamWriter;
@@ -34,6 +34,8 @@ const ESCAPES_USUAL: usize = 16;
 #[derive(Debug, Clone)]
 pub(super) struct OpenAiStreamWriter {
     id: String,
+    answering: AnsweringModel,
+    /// Its name, once the answer begins.
     model: Arc<str>,
     created: i64,
     include_usage: bool,
@@ -60,9 +62,10 @@ impl OpenAiStreamWriter {
         options: OpenAiRenderOptions,
     ) -> OpenAiStreamWriter {
         let choices = usize::try_from(task.choices()).unwrap_or(usize::MAX);
-        let writer = OpenAiStreamWriter {
+        OpenAiStreamWriter {
             id: options.kind.id(task.id()),
-            model: task.model().clone(),
+            answering: task.model().clone(),
+            model: "".into(),
             created: created.as_seconds(),
             include_usage,
             options,
@@ -73,8 +76,15 @@ impl OpenAiStreamWriter {
             refusing: vec![false; choices],
             phases: vec![AnswerPhases::new(options.commentary); choices],
             places: vec![ListPlaces::default(); choices],
-        };
-        OpenAiStreamWriter { frame: frame(&writer.chunk(&[])), ..writer }
+        }
+    }
+
+    /// The model that answers is known from the first choice on that is written.
+    fn begin(&mut self) {
+        if self.frame.0.is_empty() {
+            self.model = self.answering.name();
+            self.frame = frame(&self.chunk(&[]));
+        }
     }
 
     /// A chunk with this choice, as an event.
@@ -126,6 +136,7 @@ impl OpenAiStreamWriter {
         mut delta: ChunkDelta<'a>,
         finish_reason: Option<&'a str>,
     ) -> ChunkChoice<'a> {
+        self.begin();
         if self.options.kind == CompletionFormat::Text {
             let text = Some(delta.content.unwrap_or_default());
             return ChunkChoice { index, delta: None, text, logprobs: Value::Null, finish_reason };

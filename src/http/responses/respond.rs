@@ -72,7 +72,10 @@ async fn serve(
     let keyed = IdempotentRequest { endpoint, digest: digest.as_ref() };
     let ticket = match idempotency_key::check_key(service, &tenant, &headers, keyed).await? {
         IdempotencyDecision::Proceed(ticket) => ticket,
-        IdempotencyDecision::Replay(response) => return Ok(service.with_limit_headers(&tenant, response)),
+        IdempotencyDecision::Replay(response) => {
+            let about = service.gateway.request_scope(&asked.request.model, &asked.request.extra);
+            return Ok(service.with_limit_headers(&tenant, &about, response));
+        }
     };
     let LoadedContext { permits, append } =
         load_context::load_conversation(service, &tenant, &mut asked, room).await?;

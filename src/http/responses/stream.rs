@@ -6,7 +6,7 @@ use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
 use serde_json::{Map, Value, json};
 
-use crate::gateway::{RequestReceipt, RequestTask};
+use crate::gateway::{AnsweringModel, RequestReceipt, RequestTask};
 use crate::http::body_limiter::SharedBodyPermit;
 use crate::http::dialect::StreamWriter;
 use crate::http::error::ApiError;
@@ -23,6 +23,7 @@ use super::tool_set::OmittedTools;
 pub(super) struct ResponsesStreamWriter {
     /// The response as it is before it ends.
     frame: Value,
+    answering: AnsweringModel,
     writer: EventWriter,
     omitted: Arc<OmittedTools>,
     recorder: ResponseRecorder,
@@ -42,9 +43,10 @@ impl ResponsesStreamWriter {
         recorder: ResponseRecorder,
     ) -> ResponsesStreamWriter {
         let id = task.id();
-        let frame = echo::in_progress(id, created, task.model(), recorder.is_stored(), echo);
+        let frame = echo::in_progress(id, created, &task.model().name(), recorder.is_stored(), echo);
         ResponsesStreamWriter {
             frame,
+            answering: task.model().clone(),
             omitted: options.omitted.clone(),
             writer: EventWriter::new(id, options),
             recorder,
@@ -63,6 +65,7 @@ impl ResponsesStreamWriter {
         if std::mem::replace(&mut self.begun, true) {
             return String::new();
         }
+        self.frame["model"] = (*self.answering.name()).into();
         let response = json!({ "response": self.frame });
         let created = self.writer.emit("response.created", response.clone());
         created + &self.writer.emit("response.in_progress", response)

@@ -58,6 +58,22 @@ async fn another_model_takes_over_when_every_target_of_the_first_has_failed() {
     assert_eq!((&answer["model"], one.asked(), other.asked()), (&json!("z"), 1, 1), "{answer}");
     assert_eq!(answer["budget"]["other"]["attempts"], 2);
     assert!(answer["budget"]["why"].as_str().unwrap().starts_with("m failed and z took over"), "{answer}");
+    body["stream"] = true.into();
+    let streamed = world.ask("", &body).await.chunks();
+    assert_eq!(streamed.joined(0, "content"), "3");
+    assert!(streamed.all.iter().all(|chunk| chunk["model"] == "z"), "{:?}", streamed.all);
+    let messages = body["messages"].take();
+    for (path, asked) in [
+        ("/v1/messages", json!({ "messages": [messages[1]], "max_tokens": 40 })),
+        ("/v1/responses", json!({ "input": messages, "max_output_tokens": 40 })),
+    ] {
+        let mut asked = asked;
+        asked["model"] = "auto".into();
+        asked["budget"] = json!({ "preference": 0 });
+        asked["stream"] = true.into();
+        let text = world.post(path, "", &asked).await.text;
+        assert!(text.contains("\"model\":\"z\"") && !text.contains("\"model\":\"m\""), "{path}: {text}");
+    }
 }
 
 /// A caller that leaves before the next attempt starts pays for the last one, and there is no next one.

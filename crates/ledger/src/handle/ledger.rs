@@ -40,7 +40,7 @@ impl Ledger {
         terms: &[AccountTerms],
         now: Timestamp,
     ) -> Result<Ledger, LedgerError> {
-        let accounts = recover(&*journal, settings.batch_max, terms, now).await?;
+        let accounts = recover(&*journal, &*observer, settings.batch_max, terms, now).await?;
         let core = LedgerCore::start(tasks, accounts, journal, observer, settings, None);
         Ok(Ledger { core, requests: None })
     }

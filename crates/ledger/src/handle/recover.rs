@@ -2,7 +2,8 @@
 
 use std::collections::BTreeSet;
 
-use crate::accounts::LedgerState;
+use crate::accounts::{ClosedReservation, LedgerState};
+use crate::commit::Observer;
 use crate::journal::{Journal, JournalError};
 use crate::rows::{DispatchEntry, JournalEntry};
 use stint_types::tenant::AccountTerms;
@@ -11,9 +12,10 @@ use stint_types::units::{Timestamp, Window, Zone};
 /// The windows that end.
 const WINDOWS: [Window; 5] = [Window::Minute, Window::Hour, Window::Day, Window::Week, Window::Month];
 
-/// Posts what was dispatched and never resolved, and sums up what was spent under these terms.
+/// Posts what was dispatched and never resolved, tells the observer of it, and sums up what was spent under these terms.
 pub(crate) async fn recover(
     journal: &dyn Journal,
+    observer: &dyn Observer,
     batch_max: usize,
     terms: &[AccountTerms],
     now: Timestamp,
@@ -26,8 +28,25 @@ pub(crate) async fn recover(
         abandoned.into_iter().map(|row| JournalEntry::posted(row, now)).collect();
     for batch in entries.chunks(batch_max.max(1)) {
         journal.append(batch).await?;
+        batch.iter().filter_map(closed).for_each(|one| observer.resolved(&one));
     }
     load_spend(journal, terms, now).await
+}
+
+/// A reservation that was left open, as this entry closes it.
+fn closed(entry: &JournalEntry) -> Option<ClosedReservation> {
+    let JournalEntry::Resolved(row) = entry else { return None };
+    Some(ClosedReservation {
+        id: row.id,
+        account: row.account.clone(),
+        about: row.about.clone(),
+        how: row.how,
+        spent: row.spent,
+        tools: row.detail.tools.clone(),
+        overrun: row.overrun,
+        entries: vec![entry.clone()],
+        warnings: Vec::new(),
+    })
 }
 
 /// How accounts under these terms stand by the journal, with these reservations open; for readers that reserve nothing.

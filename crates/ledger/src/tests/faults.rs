@@ -2,6 +2,7 @@
 
 use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use futures_util::FutureExt;
@@ -193,6 +194,32 @@ async fn shutdown_waits_for_what_was_dispatched_and_writes_all_of_it() {
     assert_eq!(journal.balances().await.unwrap()[0].settled, 1);
     let mut late = ledger.reserve(claim(1, 0)).unwrap();
     assert_eq!(late.dispatch().await, Err(LedgerError::Closed));
+}
+
+/// Someone who sums up what is posted.
+#[derive(Default)]
+struct PostedSum(AtomicU64);
+
+impl Observer for PostedSum {
+    fn resolved(&self, closed: &ClosedReservation) {
+        self.0.fetch_add(closed.spent.money.0, Ordering::Relaxed);
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn whoever_watches_is_told_once_of_what_was_left_open_before() {
+    let (tasks, journal) = (Tasks::default(), ScriptedJournal::failing(&[]));
+    let ledger = open(&tasks, journal.clone(), 100).await;
+    let mut reservation = ledger.reserve(claim(60, 0)).unwrap();
+    reservation.dispatch().await.unwrap();
+    std::mem::forget(reservation);
+    for expected in [60, 0] {
+        let (sum, terms) = (Arc::new(PostedSum::default()), [super::terms("key", &[])]);
+        Ledger::open(&tasks, journal.clone(), sum.clone(), Settings::default(), &terms, super::NOW)
+            .await
+            .unwrap();
+        assert_eq!(sum.0.load(Ordering::Relaxed), expected);
+    }
 }
 
 /// CR-02, CR-03

@@ -7,10 +7,11 @@ use sqlx::sqlite::SqliteConnectOptions;
 use sqlx::{ConnectOptions, Connection, Row, SqliteConnection};
 
 use crate::audit::VerifyReport;
+use crate::fault::fault_of;
 use crate::journal::{each_record, usage};
 use crate::keys::has_account;
 use crate::{StorageError, file};
-use stint_ledger::{AccountId, GroupUsage, ResolutionRecord, UsageQuery};
+use stint_ledger::{AccountId, DatabaseFault, GroupUsage, ResolutionRecord, UsageQuery};
 
 use super::database::BUSY_MAX;
 use super::migrations::MIGRATIONS;
@@ -77,6 +78,13 @@ impl SqliteArchive {
         StorageError::Read { path: self.path.clone(), source }
     }
 
+    fn copy_error(&self, source: sqlx::Error, to: &Path) -> StorageError {
+        match fault_of(&source) {
+            Some(DatabaseFault::Damaged) => StorageError::Broken { path: self.path.clone(), source },
+            _ => StorageError::Copy { path: to.to_owned(), source },
+        }
+    }
+
     /// Recomputes everything from all entries.
     ///
     /// # Errors
@@ -95,7 +103,7 @@ impl SqliteArchive {
         file::create_new(to).map_err(write_error)?;
         let name = to.to_string_lossy().into_owned();
         let copied = sqlx::query("VACUUM INTO ?").bind(name).execute(&mut self.connection).await;
-        let copied = copied.map_err(|source| StorageError::Copy { path: to.to_owned(), source });
+        let copied = copied.map_err(|source| self.copy_error(source, to));
         let safe = copied.and_then(|_| file::sync(to).map_err(write_error));
         if safe.is_err() {
             // The error of the copy matters more than that of the removal.

@@ -33,7 +33,7 @@ impl MoneyMetrics {
             )?,
             left: make.float_gauge_vec(
                 "budget_left_ratio",
-                "What is left of a declared tenant's tightest limit, 0 to 1",
+                "What is left of a declared tenant's tightest budget, 0 to 1; rates and pauses do not count",
                 &["tenant"],
             )?,
             warnings: make.counter_vec(
