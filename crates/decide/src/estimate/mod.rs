@@ -26,6 +26,8 @@ mod lengths;
 mod lexeme;
 mod lexeme_counts;
 mod light_task;
+mod light_task_words;
+mod number_words;
 mod option_shape;
 #[cfg(test)]
 mod plain_reading;
