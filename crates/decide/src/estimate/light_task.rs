@@ -3,7 +3,9 @@
 //! the text may read.
 
 use super::follow_up::is_small_talk;
-use super::light_task_words::{FORMAL, INSTRUCTIONS, LightAnswer, MORE, NAMED, POLITE, PROGRAMS};
+use super::light_task_words::{
+    FORMAL, INSTRUCTIONS, LightAnswer, MORE, NAMED, NAMED_ANSWERS, POLITE, PROGRAMS,
+};
 use super::scale::as_number;
 use super::stated_length::stated_length;
 
@@ -147,9 +149,9 @@ fn task_named_in(line: &str, bytes: usize) -> Option<(&str, LightAnswer)> {
         return None;
     }
     let lower = line.to_lowercase();
-    let (_, answer) = NAMED.iter().find(|(words, _)| lower.contains(words))?;
-    let is_alone = *answer != LightAnswer::Label || !lower.contains(" and ");
-    (is_alone && !asks_more(&lower) && !is_of_programs(&lower)).then_some((line, *answer))
+    let answer = NAMED_ANSWERS[NAMED.find(&lower, |_| true)?.group];
+    let is_alone = answer != LightAnswer::Label || !lower.contains(" and ");
+    (is_alone && !asks_more(&lower) && !is_of_programs(&lower)).then_some((line, answer))
 }
 
 /// Whether a last line adds to what was asked for before, as in "Then give me a summary of this."

@@ -2,6 +2,7 @@
 //! "only the number".
 
 use super::number_words::{count_before, number};
+use super::phrase_list::PhraseList;
 
 /// Such statements stand in the first or the last so many bytes.
 const LOOKED_AT: usize = 300;
@@ -143,7 +144,7 @@ const ITEMS: &[(&str, f64)] = &[
 ];
 const ITEMS_MIN: f64 = 10.0;
 /// An answer of one word that is asked for, so many bytes behind a verb that asks for it,
-const ONE_WORD: &[&str] = &[
+static ONE_WORD: PhraseList = PhraseList::of(&[&[
     "only the number",
     "just the number",
     "only a number",
@@ -158,7 +159,7 @@ const ONE_WORD: &[&str] = &[
     "a single letter",
     "a single number",
     "yes or no",
-];
+]]);
 const REPLIES: [&str; 5] = ["reply", "respond", "answer", "output", "give"];
 const BEHIND_MAX: usize = 24;
 /// and what is said where more is wanted, or where it is a program's answer.
@@ -195,14 +196,12 @@ fn find_in(parts: &[String], length: fn(&str) -> Option<f64>) -> Option<f64> {
 
 /// The shortest length, where only a word or a number is asked for.
 fn one_word(part: &str) -> Option<f64> {
-    let is_asked = |at: usize, words: &str| {
-        let before = &part[part.ceil_char_boundary(at.saturating_sub(BEHIND_MAX))..at];
-        let after = &part[at + words.len()..];
-        let goes_on = after.starts_with(" of") || after.starts_with(char::is_alphanumeric);
-        !goes_on && REPLIES.iter().any(|verb| before.contains(verb))
-    };
-    let asks = ONE_WORD.iter().any(|words| part.match_indices(*words).any(|(at, _)| is_asked(at, words)));
-    (asks && !NOT_ONE_WORD.iter().any(|word| part.contains(word))).then_some(TOKENS.0)
+    ONE_WORD.find(part, |found| {
+        let asked = found.before.ceil_char_boundary(found.before.len().saturating_sub(BEHIND_MAX));
+        let goes_on = found.after.starts_with(" of") || found.after.starts_with(char::is_alphanumeric);
+        !goes_on && REPLIES.iter().any(|verb| found.before[asked..].contains(verb))
+    })?;
+    (!NOT_ONE_WORD.iter().any(|word| part.contains(word))).then_some(TOKENS.0)
 }
 
 /// The length of many of a kind, as in "Give me 50 names."
@@ -237,12 +236,29 @@ fn in_part(part: &str) -> Option<f64> {
 
 /// The tokens to one of the unit that a text begins with, and whether it is one of a script without blanks.
 fn unit(text: &str) -> Option<(f64, bool)> {
+    if !may_be_unit(text.as_bytes()) {
+        return None;
+    }
     if LETTERS.iter().any(|letters| text.starts_with(letters)) {
         return Some((PER_LETTER, true));
     }
     let end = text.find(|letter: char| !letter.is_alphanumeric()).unwrap_or(text.len());
     let word = &text[..end];
     UNITS.iter().find(|(names, _)| names.contains(&word)).map(|(_, tokens)| (*tokens, false))
+}
+
+/// Most words are none by their first two letters.
+fn may_be_unit(text: &[u8]) -> bool {
+    matches!(
+        text,
+        [b'w', b'o' | 0xc3, ..]
+            | [b'm', b'o', ..]
+            | [b'p', b'a' | b'h' | 0xc3, ..]
+            | [b's', b'a' | b'e' | 0xc3, ..]
+            | [b'f', b'r', ..]
+            | [b'a', b'b', ..]
+            | [0x80..=0xff, ..]
+    )
 }
 
 /// Whether a length is wanted by what stands before its number: "I have a 300-page report" is about another text.
@@ -255,7 +271,13 @@ fn is_wanted(before: &str) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use super::stated_length;
+    use super::{LETTERS, UNITS, may_be_unit, stated_length};
+
+    #[test]
+    fn every_unit_is_looked_up() {
+        let units = UNITS.iter().flat_map(|(names, _)| names.iter()).chain(&LETTERS);
+        units.for_each(|unit| assert!(may_be_unit(unit.as_bytes()), "{unit}"));
+    }
 
     #[test]
     fn stated_lengths_are_read() {
