@@ -8,6 +8,8 @@ use super::text::TextAnalysis;
 
 /// What a single word of programs means is looked at in texts of so many bytes.
 const SHORT: usize = 1_000;
+/// So many bytes at the end tell the problem of a contest.
+const CONTEST_END: usize = 600;
 
 /// The class of a text, by the first rule that holds. A request with tools is an agent's, whatever its text.
 pub(super) fn class_of(reading: &TextAnalysis<'_>) -> TaskClass {
@@ -24,7 +26,7 @@ pub(super) fn class_of(reading: &TextAnalysis<'_>) -> TaskClass {
         TaskClass::Code
     } else if cues.extracts || unspaced.extracts {
         TaskClass::Extraction
-    } else if speaks_of_programs(reading.text) {
+    } else if speaks_of_programs(reading.text) || ends_like_a_contest(reading.text) {
         TaskClass::Code
     } else if cues.proves || cues.calculates() || unspaced.calculates || asks_for_mathematics(reading.text) {
         TaskClass::Math
@@ -38,6 +40,14 @@ fn is_of_a_contest(text: &str) -> bool {
     ["Sample Input", "sample input", "standard input", "Standard Input", "-----Input", "Input Format"]
         .iter()
         .any(|words| text.contains(words))
+        || ends_like_a_contest(text)
+}
+
+/// True of a text that ends with the examples or the limits of such a problem.
+fn ends_like_a_contest(text: &str) -> bool {
+    let end = &text[text.ceil_char_boundary(text.len().saturating_sub(CONTEST_END))..];
+    let has_limits = end.contains("Constraints:") && text.contains("Output:");
+    has_limits || end.contains("Sample Input") || end.contains("Sample Output")
 }
 
 /// True of codes and programs that no computer runs, where nothing else speaks of one that does.
@@ -286,6 +296,8 @@ mod tests {
             "Fix the bug in the login form.",
             "SELECT name FROM users WHERE age > 3 -- make it faster",
             "Write a script that renames photos.",
+            "What is the largest n?\n\nExample 1:\nInput: n = 3\nOutput: 9 = 3 * 3\n\nConstraints:\n1 <= n <= 50",
+            "There are 3 cups and 5 balls. Tell how many are full.\n\nSample Output 1\n\n3",
         ] {
             check(text, TaskClass::Code);
         }
