@@ -3,7 +3,13 @@
 use stint_types::catalog::TaskClass;
 
 use super::task_cues::TaskCues;
+use super::task_phrases::{asks_for_mathematics, speaks_of_programs};
 use super::text::TextAnalysis;
+
+/// What a single word of programs means is looked at in texts of so many bytes.
+const SHORT: usize = 1_000;
+/// So many bytes at the end tell the problem of a contest.
+const CONTEST_END: usize = 600;
 
 /// The class of a text, by the first rule that holds. A request with tools is an agent's, whatever its text.
 pub(super) fn class_of(reading: &TextAnalysis<'_>) -> TaskClass {
@@ -20,7 +26,9 @@ pub(super) fn class_of(reading: &TextAnalysis<'_>) -> TaskClass {
         TaskClass::Code
     } else if cues.extracts || unspaced.extracts {
         TaskClass::Extraction
-    } else if cues.proves || cues.calculates() || unspaced.calculates {
+    } else if speaks_of_programs(reading.text) || ends_like_a_contest(reading.text) {
+        TaskClass::Code
+    } else if cues.proves || cues.calculates() || unspaced.calculates || asks_for_mathematics(reading.text) {
         TaskClass::Math
     } else {
         TaskClass::Chat
@@ -32,6 +40,14 @@ fn is_of_a_contest(text: &str) -> bool {
     ["Sample Input", "sample input", "standard input", "Standard Input", "-----Input", "Input Format"]
         .iter()
         .any(|words| text.contains(words))
+        || ends_like_a_contest(text)
+}
+
+/// True of a text that ends with the examples or the limits of such a problem.
+fn ends_like_a_contest(text: &str) -> bool {
+    let end = &text[text.ceil_char_boundary(text.len().saturating_sub(CONTEST_END))..];
+    let has_limits = end.contains("Constraints:") && text.contains("Output:");
+    has_limits || end.contains("Sample Input") || end.contains("Sample Output")
 }
 
 /// True of codes and programs that no computer runs, where nothing else speaks of one that does.
@@ -59,9 +75,88 @@ fn is_of_another_kind(cues: &TaskCues, text: &str) -> bool {
         "degree program",
     ];
     cues.is_only_named() && {
+        let is_short = text.len() <= SHORT;
         let lower = text.to_lowercase();
-        OTHERS.iter().any(|words| lower.contains(words))
+        OTHERS.iter().any(|words| lower.contains(words)) || is_short && is_of_people(&lower)
     }
+}
+
+/// True where the one word of programs is one of films, letters or insects too, and nothing is named that programs work with.
+fn is_of_people(lower: &str) -> bool {
+    const SHARED: [&str; 6] = ["script", "query", "component", "bug", "variable", "program"];
+    const WORKED_WITH: &[&str] = &[
+        "app",
+        "api",
+        "apis",
+        "database",
+        "csv",
+        "json",
+        "xml",
+        "file",
+        "files",
+        "folder",
+        "server",
+        "website",
+        "web",
+        "array",
+        "arrays",
+        "string",
+        "strings",
+        "integer",
+        "integers",
+        "number",
+        "numbers",
+        "user",
+        "users",
+        "input",
+        "output",
+        "loop",
+        "class",
+        "method",
+        "test",
+        "tests",
+        "login",
+        "button",
+        "column",
+        "columns",
+        "table",
+        "tables",
+        "prints",
+        "print",
+        "parse",
+        "sort",
+        "sorts",
+        "software",
+        "linux",
+        "windows",
+        "excel",
+        "discord",
+        "bot",
+        "terminal",
+        "programming",
+    ];
+    const PHRASES: [&str; 16] = [
+        "a program to",
+        "a program that",
+        "a program which",
+        "a program in",
+        "a script to",
+        "a script that",
+        "a script which",
+        "a query to",
+        "a query that",
+        "a query which",
+        "the bug",
+        "this bug",
+        "a bug in the",
+        "the variable",
+        "this script",
+        "this program",
+    ];
+    let words = || lower.split(|letter: char| !letter.is_alphanumeric());
+    words().any(|word| SHARED.contains(&word))
+        && !words().any(|word| WORKED_WITH.contains(&word))
+        && !PHRASES.iter().any(|phrase| lower.contains(phrase))
 }
 
 /// What Chinese and Japanese words hint at, which have no blanks between them.
@@ -185,6 +280,69 @@ mod tests {
         check("def f(s):\n    return s.strip('\\n')\n\nassert f('\\n\\t') == ??", TaskClass::Code);
         check("How do I merge two dataframes in pandas?", TaskClass::Code);
         check("Create a React component for a login form.", TaskClass::Code);
+    }
+
+    #[test]
+    fn tools_errors_and_languages_are_of_programs_and_films_and_insects_are_not() {
+        for text in [
+            "Fix: TypeError: unsupported operand type(s) for +: 'int' and 'str'",
+            "Traceback (most recent call last):\n  File \"a.py\", line 3\nValueError: too many values to unpack",
+            "npm ERR! peer dep missing: react@^17, what now?",
+            "Segmentation fault (core dumped) when calling free() twice",
+            "How do I sort a map by value in Go?",
+            "C# LINQ: group by and count",
+            "How do I create a Kubernetes deployment with 3 replicas?",
+            "Implement an LRU cache.",
+            "Fix the bug in the login form.",
+            "SELECT name FROM users WHERE age > 3 -- make it faster",
+            "Write a script that renames photos.",
+            "What is the largest n?\n\nExample 1:\nInput: n = 3\nOutput: 9 = 3 * 3\n\nConstraints:\n1 <= n <= 50",
+            "There are 3 cups and 5 balls. Tell how many are full.\n\nSample Output 1\n\n3",
+        ] {
+            check(text, TaskClass::Code);
+        }
+        for text in [
+            "Write a movie script about a bank robbery.",
+            "Write a query letter to a literary agent.",
+            "Why do bugs like light? There's a bug in my room.",
+            "Write a program for our wedding day.",
+            "What is played in C# minor?",
+            "Where do people go in Gozo?",
+        ] {
+            check(text, TaskClass::Chat);
+        }
+    }
+
+    #[test]
+    fn sums_in_words_and_proofs_in_other_languages_are_mathematics() {
+        for text in [
+            "what is 15% of 80",
+            "A shirt costs $40 and is 25% off. Final price?",
+            "Is 221 prime?",
+            "What's the GCD of 48 and 18?",
+            "Train A goes 60 km/h and train B 90 km/h, 300 km apart. When do they meet?",
+            "square root of 2 to 5 digits",
+            "How many ways are there to arrange the letters of MISSISSIPPI?",
+            "Show that sqrt(2) is irrational.",
+            "Démontre que la racine de deux est irrationnelle.",
+            "Demuestra que la raíz de dos es irracional.",
+            "Докажите, что корень из двух иррационален.",
+            "√2が無理数であることを証明せよ。",
+            "루트 2가 무리수임을 증명하시오.",
+            "أثبت أن جذر اثنين عدد غير نسبي.",
+            "सिद्ध करें कि दो का वर्गमूल अपरिमेय है।",
+        ] {
+            check(text, TaskClass::Math);
+        }
+        for text in [
+            "Show that you care.",
+            "Is Amazon Prime worth it?",
+            "Which 20% of topics matter most?",
+            "Ce résultat prouve que nous avons raison.",
+            "Is the average of all opinions a good opinion?",
+        ] {
+            check(text, TaskClass::Chat);
+        }
     }
 
     #[test]

@@ -3,13 +3,18 @@
 //! the text may read.
 
 use super::follow_up::is_small_talk;
+use super::light_task_words::{
+    FORMAL, INSTRUCTIONS, LightAnswer, MORE, NAMED, NAMED_ANSWERS, POLITE, PROGRAMS,
+};
 use super::scale::as_number;
 use super::stated_length::stated_length;
 
 /// An instruction is in the first or the last so many bytes of a message.
 const INSTRUCTION_MAX: usize = 200;
-/// The text that it is about has at least so many bytes more.
+/// The text that it is about has at least so many bytes more,
 const TEXT_MIN: usize = 24;
+/// and is at least so many times as long as an instruction that only names the task somewhere.
+const NAMED_TEXT_MIN: usize = 5;
 /// Bytes to a token, as a rule of thumb.
 const BYTES_PER_TOKEN: f64 = 3.5;
 /// Tokens of a summary, and of a label or a word of receipt.
@@ -39,125 +44,13 @@ const THOUGHT_OUT: [&str; 15] = [
     "mistake",
     "problem",
 ];
-
-/// What may stand before the verb.
-const POLITE: [&str; 14] = [
-    "please",
-    "kindly",
-    "just",
-    "now",
-    "can you",
-    "could you",
-    "would you",
-    "i need you to",
-    "i want you to",
-    "bitte",
-    "kannst du",
-    "peux-tu",
-    "por favor",
-    "请",
-];
-/// Names of languages and of forms of programs that are words, or parts of words, of other things.
-const PROGRAMS: [&str; 14] = [
-    "go",
-    "c",
-    "php",
-    "zig",
-    "ruby",
-    "scala",
-    "perl",
-    "lua",
-    "julia",
-    "dart",
-    "iterative",
-    "recursive",
-    "function",
-    "algorithm",
-];
-/// What an instruction to do more than that says.
-const MORE: [&str; 24] = [
-    "prove",
-    "solve",
-    "implement",
-    "derive",
-    "explain",
-    "analy",
-    "debug",
-    "design",
-    "compute",
-    "calculate",
-    "compare",
-    "review",
-    "optimi",
-    "beweis",
-    "python",
-    "rust",
-    "java",
-    "c++",
-    "typescript",
-    "golang",
-    "haskell",
-    "kotlin",
-    "swift",
-    "sql",
-];
-
-/// How long the answer gets.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum LightAnswer {
-    /// As long as the text.
-    Text,
-    Summary,
-    Label,
-}
-
-/// How instructions begin, and how long their answers get.
-const INSTRUCTIONS: [(&str, LightAnswer); 44] = [
-    ("translate", LightAnswer::Text),
-    ("übersetze", LightAnswer::Text),
-    ("übersetz ", LightAnswer::Text),
-    ("traduis", LightAnswer::Text),
-    ("traduisez", LightAnswer::Text),
-    ("traduce", LightAnswer::Text),
-    ("traduci", LightAnswer::Text),
-    ("traduza", LightAnswer::Text),
-    ("翻译", LightAnswer::Text),
-    ("翻訳", LightAnswer::Text),
-    ("fix the typo", LightAnswer::Text),
-    ("fix typo", LightAnswer::Text),
-    ("fix the spelling", LightAnswer::Text),
-    ("fix spelling", LightAnswer::Text),
-    ("fix the grammar", LightAnswer::Text),
-    ("fix grammar", LightAnswer::Text),
-    ("correct the spelling", LightAnswer::Text),
-    ("correct the grammar", LightAnswer::Text),
-    ("correct the typo", LightAnswer::Text),
-    ("proofread", LightAnswer::Text),
-    ("korrigiere", LightAnswer::Text),
-    ("convert this latex", LightAnswer::Text),
-    ("convert this to", LightAnswer::Text),
-    ("convert the following", LightAnswer::Text),
-    ("reformat", LightAnswer::Text),
-    ("summarize", LightAnswer::Summary),
-    ("summarise", LightAnswer::Summary),
-    ("sum up", LightAnswer::Summary),
-    ("tl;dr", LightAnswer::Summary),
-    ("tldr", LightAnswer::Summary),
-    ("fasse ", LightAnswer::Summary),
-    ("résume", LightAnswer::Summary),
-    ("resume el", LightAnswer::Summary),
-    ("总结", LightAnswer::Summary),
-    ("要約", LightAnswer::Summary),
-    ("say ok", LightAnswer::Label),
-    ("say \"ok", LightAnswer::Label),
-    ("reply ok", LightAnswer::Label),
-    ("reply with ok", LightAnswer::Label),
-    ("answer ok", LightAnswer::Label),
-    ("classify", LightAnswer::Label),
-    ("what language is", LightAnswer::Label),
-    ("which language is", LightAnswer::Label),
-    ("return the language", LightAnswer::Label),
-];
+/// What amounts are asked for that are worked out.
+const COUNTED: [&str; 9] =
+    ["total", "altogether", "combined", " left", "remain", " each", " per ", "twice", " need"];
+/// What riddles say, where who lives where is found by thinking. They have no more bytes than this.
+const RIDDLES: [&str; 6] =
+    ["riddle", "puzzle", "lives next to", "to the left of", "to the right of", "exactly one of"];
+const RIDDLE_MAX: usize = 4_000;
 
 /// A light task: its instruction, and the usual length of its answer, as the logarithm of tokens.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -167,12 +60,14 @@ pub(super) struct LightTask<'t> {
 }
 
 impl<'t> LightTask<'t> {
-    /// The task of a message of these texts: its instruction begins the message or its last line.
+    /// The task of a message of these texts: its instruction begins the message or its last line, or names the task in one of the
+    /// two.
     pub(super) fn of(message: &[&'t str]) -> Option<LightTask<'t>> {
         let (first, last) = (message.first()?.trim(), message.last()?.trim().rsplit('\n').next()?);
         let bytes: usize = message.iter().map(|part| part.trim().len()).sum();
         let found = instruction_at_start(first).or_else(|| instruction_at_start(last));
-        let found = found.or_else(|| looked_up(bytes, last).then_some((last, LightAnswer::Label)));
+        let found = found.or_else(|| instruction_that_names(first, last, bytes));
+        let found = found.or_else(|| looked_up(message, bytes, last).then_some((last, LightAnswer::Label)));
         let (instruction, answer) = found.filter(|(found, _)| found.len() + TEXT_MIN <= bytes)?;
         Some(LightTask::new(instruction, answer, bytes - instruction.len()))
     }
@@ -197,14 +92,19 @@ impl<'t> LightTask<'t> {
 }
 
 /// Whether the last line of a long text asks for something that stands in it, or for nothing.
-fn looked_up(bytes: usize, last: &str) -> bool {
+fn looked_up(message: &[&str], bytes: usize, last: &str) -> bool {
     if bytes < LOOKED_UP_MIN || last.len() > INSTRUCTION_MAX {
         return false;
     }
     let lower = last.trim().to_lowercase();
     let asks = LOOKED_UP.iter().any(|begins| lower.starts_with(begins));
-    let thinks = THOUGHT_OUT.iter().chain(&MORE).any(|word| lower.contains(word));
-    !thinks && (asks || is_small_talk(last) && !lower.contains('?'))
+    let counts = lower.starts_with("how") && COUNTED.iter().any(|word| lower.contains(word));
+    let thinks = counts || THOUGHT_OUT.iter().chain(MORE).any(|word| lower.contains(word));
+    !thinks && (asks && !is_riddle(message, bytes) || is_small_talk(last) && !lower.contains('?'))
+}
+
+fn is_riddle(message: &[&str], bytes: usize) -> bool {
+    bytes <= RIDDLE_MAX && message.iter().any(|part| RIDDLES.iter().any(|words| part.contains(words)))
 }
 
 /// The instruction that a text begins with.
@@ -217,23 +117,84 @@ fn instruction_at_start(text: &str) -> Option<(&str, LightAnswer)> {
         verb = rest.trim_start_matches(|letter: char| !letter.is_alphanumeric());
     }
     let (_, answer) = INSTRUCTIONS.iter().find(|(begins, _)| verb.starts_with(begins))?;
-    let is_light =
-        !MORE.iter().any(|word| lower.contains(word)) && !is_of_programs(&lower) && !is_proved(verb);
+    let is_light = !asks_more(&lower) && !is_of_programs(&lower) && !is_proved(verb);
     is_light.then_some((instruction, *answer))
 }
 
-/// As in "Convert this to Go".
-fn is_of_programs(instruction: &str) -> bool {
-    let mut words = instruction.split(|letter: char| !letter.is_alphanumeric());
-    words.any(|word| PROGRAMS.contains(&word))
+/// The instruction that names a task somewhere: it opens a message, or is the last line of one that asked for nothing harder before.
+fn instruction_that_names<'t>(first: &'t str, last: &'t str, bytes: usize) -> Option<(&'t str, LightAnswer)> {
+    let opening = opening(first);
+    let named = opening.and_then(|line| task_named_in(line, bytes));
+    let asked = opening.unwrap_or_default().to_lowercase();
+    let begins_with_more = || MORE.iter().any(|word| asked.starts_with(word));
+    named.or_else(|| task_named_in(last, bytes).filter(|_| !is_added(last) && !begins_with_more()))
 }
 
-/// Groups are classified by a proof, reviews by a word: then the words are named, or the text follows. And who shall be brief
-/// (fasse dich kurz) sums nothing up.
+/// The first line of a text that is no heading; of a long one its first sentence, or what stands before its colon.
+fn opening(text: &str) -> Option<&str> {
+    let line = text.lines().map(str::trim).find(|line| !line.is_empty() && !line.starts_with('#'))?;
+    if line.len() <= INSTRUCTION_MAX {
+        return Some(line);
+    }
+    let head = &line[..line.floor_char_boundary(INSTRUCTION_MAX)];
+    let ends = [":", "：", "。", ". ", "? ", "! "];
+    let end = ends.iter().filter_map(|sign| head.find(sign).map(|at| at + sign.len())).min()?;
+    Some(head[..end].trim_end())
+}
+
+/// The task that a line names, where the text beside it is much longer. What has a title and more is no label.
+fn task_named_in(line: &str, bytes: usize) -> Option<(&str, LightAnswer)> {
+    let text = bytes.saturating_sub(line.len());
+    if line.len() > INSTRUCTION_MAX || text < NAMED_TEXT_MIN * line.len() {
+        return None;
+    }
+    let lower = line.to_lowercase();
+    let answer = NAMED_ANSWERS[NAMED.find(&lower, |_| true)?.group];
+    let is_alone = answer != LightAnswer::Label || !lower.contains(" and ");
+    (is_alone && !asks_more(&lower) && !is_of_programs(&lower)).then_some((line, answer))
+}
+
+/// Whether a last line adds to what was asked for before, as in "Then give me a summary of this."
+fn is_added(line: &str) -> bool {
+    const ADDS: [&str; 12] = [
+        "then",
+        "finally",
+        "lastly",
+        "when",
+        "after",
+        "once",
+        "at the end",
+        "also",
+        "and ",
+        "include",
+        "end with",
+        "return",
+    ];
+    let lower = line.trim().to_lowercase();
+    let is_item = lower.starts_with(|letter: char| "-*•".contains(letter) || letter.is_ascii_digit());
+    is_item || ADDS.iter().any(|words| lower.starts_with(words))
+}
+
+fn asks_more(instruction: &str) -> bool {
+    MORE.iter().any(|word| instruction.contains(word))
+}
+
+/// As in "Convert this to Go" and "Translate this proof to Lean".
+fn is_of_programs(instruction: &str) -> bool {
+    let turns = instruction.contains("convert") || instruction.contains("translat");
+    let mut words = instruction.split(|letter: char| !letter.is_alphanumeric());
+    words.any(|word| PROGRAMS.contains(&word) || turns && FORMAL.contains(&word))
+}
+
+/// Groups are classified by a proof, reviews by a word: then the words are named, or the text follows. The language that a machine
+/// accepts is none of people. And who shall be brief (fasse dich kurz) sums nothing up.
 fn is_proved(verb: &str) -> bool {
     let names_labels =
         [":", " as ", " into ", " sentiment", "：", " or "].iter().any(|words| verb.contains(words));
-    verb.starts_with("classify") && !names_labels || verb.starts_with("fasse dich")
+    let is_formal = ["accepted", "generated", "recogni"].iter().any(|words| verb.contains(words));
+    verb.starts_with("classify") && !names_labels
+        || verb.contains("language is") && is_formal
+        || verb.starts_with("fasse dich")
 }
 
 #[cfg(test)]
@@ -277,6 +238,53 @@ mod tests {
     }
 
     #[test]
+    fn a_task_may_be_named_anywhere_in_the_first_or_the_last_line_about_a_long_text() {
+        let text = PROBLEM.repeat(12);
+        for first in [
+            "Here's a paper, give me a summary:",
+            "I need a summary of this paper.",
+            "Convert this table to JSON:",
+            "次の文章を要約してください：",
+            "请把下面的文章翻译成英文：",
+            "Fais un résumé de ce texte :",
+            "Haz un resumen de este texto:",
+            "Schreibe eine Zusammenfassung des folgenden Textes:",
+            "Кратко перескажи текст:",
+            "다음 글을 영어로 번역해 줘:",
+            "İngilizceye çevir:",
+        ] {
+            for message in [format!("{first}\n{text}"), format!("{text}\n\n{first}")] {
+                let found = LightTask::of(&[message.as_str()]).map(|task| task.instruction);
+                assert_eq!(found, Some(first), "{message}");
+            }
+        }
+        let found = |message: &str| LightTask::of(&[message]).map(|task| task.answer.exp());
+        let title = "Generate a concise, 3-5 word title with an emoji summarizing the chat history.";
+        let length = found(&format!("### Task:\n{title}\n### Guidelines:\n{text}"));
+        assert!(length.is_some_and(|tokens| tokens < 20.0), "{length:?}");
+        assert!(found(&format!("Here is a paper, give me a summary: {text}")).is_some());
+        for none in [
+            format!("{text}\nFinally, give me a summary of this."),
+            format!("Prove the theorem below.\n{text}\nThus ends the summary of this paper."),
+            format!("Give me a summary of this theorem and prove it.\n{text}"),
+            "Write a summary of this year's work and send it to Ben, who knows what to do with it."
+                .to_owned(),
+        ] {
+            assert_eq!(found(&none), None, "{none}");
+        }
+    }
+
+    #[test]
+    fn word_problems_and_riddles_are_not_looked_up() {
+        let none = |text: &str, question: &str| {
+            assert_eq!(LightTask::of(&[&format!("{}\n{question}", text.repeat(40))]), None, "{question}");
+        };
+        let loaves = "On Monday she bakes 120 loaves and sells 3/4 of them, each to a guest. ";
+        none(loaves, "How many loaves did the third shelter receive in total after all weeks?");
+        none("The Norwegian lives next to the blue house. ", "Who owns the fish?");
+    }
+
+    #[test]
     fn what_stands_in_a_long_text_is_looked_up() {
         let (long, short) = (PROBLEM.repeat(20), PROBLEM.repeat(2));
         let found = |text: &str, question: &str| {
@@ -310,6 +318,13 @@ mod tests {
             format!("Convert the following recursive function to an iterative one:\n{PROBLEM}"),
             format!("Classify all groups of order 12.\n{PROBLEM}"),
             format!("Fasse dich kurz: {PROBLEM}"),
+            format!("Classify each series as absolutely convergent or divergent: {PROBLEM}"),
+            format!("Convert the following NFA to a minimal DFA: {PROBLEM}"),
+            format!("Convert the following grammar to Chomsky normal form: {PROBLEM}"),
+            format!("Translate this to Lean 4: {PROBLEM}"),
+            format!("Convert the following to ARM64 assembly: {PROBLEM}"),
+            format!("Translate the following into first-order logic: {PROBLEM}"),
+            format!("What language is accepted by this machine: {PROBLEM}"),
         ];
         for message in &none {
             assert_eq!(LightTask::of(&[message.as_str()]), None, "{message}");

@@ -28,7 +28,10 @@ mod lengths;
 mod lexeme;
 mod lexeme_counts;
 mod light_task;
+mod light_task_words;
+mod number_words;
 mod option_shape;
+mod phrase_list;
 #[cfg(test)]
 mod plain_reading;
 pub mod prior;
@@ -47,6 +50,7 @@ mod surface;
 mod swar;
 mod tally;
 mod task_cues;
+mod task_phrases;
 mod text;
 mod text_words;
 

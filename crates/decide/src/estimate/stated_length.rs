@@ -1,23 +1,29 @@
-//! The length that a message states for its answer: "in 600 words", "a 3000-word essay", "two paragraphs", "800字".
+//! The length that a message states for its answer: "in 600 words", "a 3000-word essay", "two paragraphs", "800字", "50 names",
+//! "only the number".
+
+use super::number_words::{count_before, number};
+use super::phrase_list::PhraseList;
 
 /// Such statements stand in the first or the last so many bytes.
 const LOOKED_AT: usize = 300;
 /// Tokens to one of each, as rules of thumb.
-const UNITS: [(&str, f64); 9] = [
-    ("word", 1.35),
-    ("wörter", 1.8),
-    ("mots", 1.5),
-    ("palabras", 1.5),
-    ("sentence", 25.0),
-    ("paragraph", 110.0),
-    ("page", 600.0),
-    ("字", 0.9),
-    ("文字", 0.9),
+const UNITS: &[(&[&str], f64)] = &[
+    (&["word", "words", "wort"], 1.35),
+    (&["wörter", "wörtern"], 1.8),
+    (&["mot", "mots", "palabra", "palabras", "palavra", "palavras", "parole"], 1.5),
+    (&["слов", "слова", "словах"], 2.0),
+    (&["sentence", "sentences", "satz", "sätze", "sätzen", "phrase", "phrases"], 25.0),
+    (&["frase", "frases", "frasi", "предложении", "предложениях", "предложений"], 25.0),
+    (&["paragraph", "paragraphs", "absatz", "absätze", "absätzen", "paragraphe", "paragraphes"], 110.0),
+    (&["párrafo", "párrafos"], 110.0),
+    (&["page", "pages", "seite", "seiten", "página", "páginas"], 600.0),
 ];
-const NUMBERS: [(&str, f64); 6] =
-    [("one", 1.0), ("two", 2.0), ("three", 3.0), ("four", 4.0), ("five", 5.0), ("six", 6.0)];
+/// What follows no blank, and has none behind it: tokens to a letter.
+const LETTERS: [&str; 9] =
+    ["字", "文字", "자로", "자 이내", "자 내외", "자 정도", "자 이상", "자 이하", "자 분량"];
+const PER_LETTER: f64 = 0.9;
 /// What stands before a length that an answer shall have, or else it is asked for with one of [`WRITES`].
-const BEFORE: [&str; 19] = [
+const BEFORE: &[&str] = &[
     "in",
     "within",
     "under",
@@ -37,14 +43,139 @@ const BEFORE: [&str; 19] = [
     "environ",
     "etwa",
     "circa",
+    "auf",
+    "maximal",
+    "höchstens",
+    "mindestens",
+    "ungefähr",
+    "em",
+    "на",
+    "в",
+    "до",
+    "около",
 ];
-const WRITES: [&str; 16] = [
-    "write", "draft", "compose", "generate", "create", "produce", "give me", "make", "schreib", "verfass",
-    "rédige", "écri", "redacta", "escrib", "escreva", "scrivi",
+const WRITES: &[&str] = &[
+    "write",
+    "draft",
+    "compose",
+    "generate",
+    "create",
+    "produce",
+    "give me",
+    "make",
+    "schreib",
+    "verfass",
+    "rédige",
+    "écri",
+    "redacta",
+    "escrib",
+    "escreva",
+    "scrivi",
+    "напиш",
 ];
 /// Whose text it is, where it is none that shall be written.
 const OWNERS: [&str; 10] =
     ["my", "this", "our", "your", "his", "her", "their", "attached", "following", "existing"];
+/// How a sentence begins that asks for many of a kind,
+const POLITE: &[&str] =
+    &["please", "can", "could", "would", "you", "kindly", "now", "i", "want", "need", "to"];
+const GIVES: &[&str] = &[
+    "give",
+    "generate",
+    "list",
+    "write",
+    "create",
+    "suggest",
+    "name",
+    "produce",
+    "provide",
+    "make",
+    "brainstorm",
+    "come",
+    "draft",
+    "compose",
+];
+const BETWEEN: &[&str] = &[
+    "me",
+    "us",
+    "a",
+    "an",
+    "the",
+    "list",
+    "of",
+    "up",
+    "with",
+    "out",
+    "exactly",
+    "about",
+    "around",
+    "at",
+    "least",
+    "top",
+    "some",
+    "unique",
+    "different",
+];
+/// and the tokens to one of each. Of fewer each may be long.
+const ITEMS: &[(&str, f64)] = &[
+    ("names", 5.0),
+    ("keywords", 4.0),
+    ("synonyms", 3.0),
+    ("hashtags", 5.0),
+    ("slogans", 10.0),
+    ("titles", 12.0),
+    ("headlines", 12.0),
+    ("ideas", 25.0),
+    ("questions", 25.0),
+    ("facts", 25.0),
+    ("captions", 25.0),
+    ("puns", 25.0),
+    ("tips", 30.0),
+    ("quotes", 30.0),
+    ("tweets", 40.0),
+    ("rows", 40.0),
+    ("records", 40.0),
+    ("entries", 40.0),
+    ("jokes", 40.0),
+    ("examples", 40.0),
+    ("reasons", 40.0),
+    ("prompts", 40.0),
+    ("riddles", 50.0),
+];
+const ITEMS_MIN: f64 = 10.0;
+/// An answer of one word that is asked for, so many bytes behind a verb that asks for it,
+static ONE_WORD: PhraseList = PhraseList::of(&[&[
+    "only the number",
+    "just the number",
+    "only a number",
+    "just a number",
+    "only the final number",
+    "only the letter",
+    "just the letter",
+    "only one letter",
+    "only one word",
+    "just one word",
+    "a single word",
+    "a single letter",
+    "a single number",
+    "yes or no",
+]]);
+const REPLIES: [&str; 5] = ["reply", "respond", "answer", "output", "give"];
+const BEHIND_MAX: usize = 24;
+/// and what is said where more is wanted, or where it is a program's answer.
+const NOT_ONE_WORD: &[&str] = &[
+    "explain",
+    "why",
+    "reason",
+    "justif",
+    "step by step",
+    "show",
+    "function",
+    "program",
+    "script",
+    "code",
+    "input",
+];
 /// What is stated counts within these bounds.
 const TOKENS: (f64, f64) = (4.0, 20_000.0);
 
@@ -53,47 +184,100 @@ pub(super) fn stated_length(message: &str) -> Option<f64> {
     let head = &message[..message.floor_char_boundary(LOOKED_AT)];
     let tail =
         &message[message.ceil_char_boundary(message.len().saturating_sub(LOOKED_AT)).max(head.len())..];
-    let found = [tail, head].into_iter().find_map(in_part)?;
+    let parts = [tail, head].map(str::to_lowercase);
+    let found =
+        find_in(&parts, one_word).or_else(|| find_in(&parts, items)).or_else(|| find_in(&parts, in_part))?;
     Some(found.clamp(TOKENS.0, TOKENS.1).ln())
 }
 
-/// The last one of a part of the message. A unit stands behind a blank, a hyphen or the number itself, so few places are looked at.
+fn find_in(parts: &[String], length: fn(&str) -> Option<f64>) -> Option<f64> {
+    parts.iter().find_map(|part| length(part))
+}
+
+/// The shortest length, where only a word or a number is asked for.
+fn one_word(part: &str) -> Option<f64> {
+    ONE_WORD.find(part, |found| {
+        let asked = found.before.ceil_char_boundary(found.before.len().saturating_sub(BEHIND_MAX));
+        let goes_on = found.after.starts_with(" of") || found.after.starts_with(char::is_alphanumeric);
+        !goes_on && REPLIES.iter().any(|verb| found.before[asked..].contains(verb))
+    })?;
+    (!NOT_ONE_WORD.iter().any(|word| part.contains(word))).then_some(TOKENS.0)
+}
+
+/// The length of many of a kind, as in "Give me 50 names."
+fn items(part: &str) -> Option<f64> {
+    part.split(['.', '!', '?', '\n', ':']).find_map(items_of_sentence)
+}
+
+fn items_of_sentence(sentence: &str) -> Option<f64> {
+    let words =
+        sentence.split_whitespace().map(|word| word.trim_matches(|letter: char| !letter.is_alphanumeric()));
+    let mut words = words.skip_while(|word| POLITE.contains(word));
+    words.next().filter(|verb| GIVES.contains(verb))?;
+    let mut words = words.skip_while(|word| BETWEEN.contains(word));
+    let count = number(words.next()?).filter(|count| *count >= ITEMS_MIN)?;
+    let one = words.take(3).find_map(|word| ITEMS.iter().find(|(name, _)| *name == word))?.1;
+    Some(count * one)
+}
+
+/// The last length of a part of the message. A unit stands behind a blank, a hyphen or the number itself, so few places are looked at.
 fn in_part(part: &str) -> Option<f64> {
     let bytes = part.as_bytes();
-    let may_begin =
-        |at: usize| matches!(bytes[at - 1], b' ' | b'-' | 0xa0 | b'0'..=b'9') && part.is_char_boundary(at);
+    let may_begin = |at: usize| {
+        let is_apart = matches!(bytes[at - 1], b' ' | b'-' | 0xa0 | b'0'..=b'9');
+        part.is_char_boundary(at) && (is_apart || part[at..].starts_with('字'))
+    };
     (1..bytes.len()).rev().filter(|at| may_begin(*at)).find_map(|at| {
-        let (unit, tokens) = UNITS.iter().find(|(unit, _)| part[at..].starts_with(unit))?;
+        let (tokens, is_unspaced) = unit(&part[at..])?;
         let (count, before) = count_before(&part[..at])?;
-        (!unit.is_ascii() || is_wanted(before)).then_some(count * tokens)
+        (is_unspaced || is_wanted(before)).then_some(count * tokens)
     })
+}
+
+/// The tokens to one of the unit that a text begins with, and whether it is one of a script without blanks.
+fn unit(text: &str) -> Option<(f64, bool)> {
+    if !may_be_unit(text.as_bytes()) {
+        return None;
+    }
+    if LETTERS.iter().any(|letters| text.starts_with(letters)) {
+        return Some((PER_LETTER, true));
+    }
+    let end = text.find(|letter: char| !letter.is_alphanumeric()).unwrap_or(text.len());
+    let word = &text[..end];
+    UNITS.iter().find(|(names, _)| names.contains(&word)).map(|(_, tokens)| (*tokens, false))
+}
+
+/// Most words are none by their first two letters.
+fn may_be_unit(text: &[u8]) -> bool {
+    matches!(
+        text,
+        [b'w', b'o' | 0xc3, ..]
+            | [b'm', b'o', ..]
+            | [b'p', b'a' | b'h' | 0xc3, ..]
+            | [b's', b'a' | b'e' | 0xc3, ..]
+            | [b'f', b'r', ..]
+            | [b'a', b'b', ..]
+            | [0x80..=0xff, ..]
+    )
 }
 
 /// Whether a length is wanted by what stands before its number: "I have a 300-page report" is about another text.
 fn is_wanted(before: &str) -> bool {
-    let lower = before.to_lowercase();
-    let last = lower.split_whitespace().next_back().unwrap_or_default();
+    let last = before.split_whitespace().next_back().unwrap_or_default();
     let is_alone = last.is_empty() || last.ends_with(['.', '!', '?', ':', ',', ';', '(', '~']);
     !OWNERS.contains(&last)
-        && (is_alone || BEFORE.contains(&last) || WRITES.iter().any(|word| lower.contains(word)))
-}
-
-/// The number that stands right before a unit, behind a blank or a hyphen, and what stands before it.
-fn count_before(text: &str) -> Option<(f64, &str)> {
-    let text = text.trim_end_matches([' ', '-', '\u{a0}']);
-    let begins = text.rfind(|letter: char| !letter.is_alphanumeric() && letter != ',').map_or(0, |at| at + 1);
-    let word = text.get(begins..).unwrap_or_default();
-    let digits: String = word.chars().filter(|letter| *letter != ',').collect();
-    let number = digits.trim_start_matches(|letter: char| !letter.is_ascii_digit()).parse::<u32>().ok();
-    let spelled =
-        || NUMBERS.iter().find(|(name, _)| name.eq_ignore_ascii_case(word)).map(|(_, count)| *count);
-    let count = number.filter(|count| *count > 0).map(f64::from).or_else(spelled)?;
-    Some((count, &text[..begins]))
+        && (is_alone || BEFORE.contains(&last) || WRITES.iter().any(|word| before.contains(word)))
 }
 
 #[cfg(test)]
 mod tests {
-    use super::stated_length;
+    use super::{LETTERS, UNITS, may_be_unit, stated_length};
+
+    #[test]
+    fn every_unit_is_looked_up() {
+        let units = UNITS.iter().flat_map(|(names, _)| names.iter()).chain(&LETTERS);
+        units.for_each(|unit| assert!(may_be_unit(unit.as_bytes()), "{unit}"));
+    }
 
     #[test]
     fn stated_lengths_are_read() {
@@ -106,6 +290,23 @@ mod tests {
             ("Why did Rome fall? 500 words.", 675.0),
             ("Please give me two paragraphs on tea.", 220.0),
             ("Summarize it in no more than 40 words", 54.0),
+            ("Schreibe einen Aufsatz über den Rhein in 500 Wörtern.", 900.0),
+            ("Erkläre Entropie in zwei Sätzen.", 50.0),
+            ("Explique l'entropie en une phrase.", 25.0),
+            ("Explica la entropía en una frase.", 25.0),
+            ("Напиши эссе на 500 слов о Рейне.", 1000.0),
+            ("라인강에 대해 500자로 써줘.", 450.0),
+            ("写一篇约两千字的文章", 1800.0),
+            ("（500字以内）", 450.0),
+            ("Write five hundred words on tea.", 675.0),
+            ("Write twenty-five words on tea.", 33.75),
+            ("Describe tea in ten words.", 13.5),
+            ("Write 20 tweets about tea.", 800.0),
+            ("Please give me a list of 50 startup names.", 250.0),
+            ("Generate 100 rows of fake customer data as CSV.", 4000.0),
+            ("Reply with only the number. What is 12*12?", 4.0),
+            ("Reply with just the letter.\nWhich is a fruit? A) car B) apple", 4.0),
+            ("Answer yes or no. Is water wet?", 4.0),
         ];
         for (message, tokens) in cases {
             let found = stated_length(message).unwrap_or_default().exp();
@@ -120,6 +321,14 @@ mod tests {
             "I have a 300-page report. Which chapter covers oceans?",
             "Grade my 2,000-word essay.",
             "The book has 900 pages. Who wrote it?",
+            "Write a story about two mothers.",
+            "Write SQL that generates 100 rows.",
+            "Give me 3 ideas.",
+            "什么是四字成语？",
+            "Mein Text hat 500 Wörter. Korrigiere ihn.",
+            "Answer yes or no and explain why.",
+            "Write a function whose answer is yes or no.",
+            "How many ways are there if only the number of stickers matters?",
         ] {
             assert_eq!(stated_length(message), None, "{message}");
         }

@@ -1,0 +1,254 @@
+//! What phrases at the beginning and the end of a text say of the kind of work, where single words of English do not tell.
+
+use super::phrase_list::{FoundPhrase, PhraseList};
+
+/// So many bytes of each end are looked at.
+const END_BYTES: usize = 256;
+/// A sum that is told in words is no longer than this.
+const SUM_MAX: usize = 256;
+
+/// Names of languages and tools that are nothing else,
+const PROGRAM_WORDS: &[&str] = &[
+    "solidity",
+    "terraform",
+    "kubernetes",
+    "kubectl",
+    "docker",
+    "django",
+    "fastapi",
+    "vba",
+    "pytest",
+    "pygame",
+    "graphql",
+    "nginx",
+    "cmakelists",
+    "makefile",
+    "ggplot2",
+    "matlab",
+    "npm",
+    "webpack",
+    "laravel",
+    "lua",
+    "segfault",
+    "hashmap",
+    "quicksort",
+    "mergesort",
+];
+/// and phrases of those who write programs.
+const PROGRAM_PHRASES: &[&str] = &[
+    "binary search",
+    "binary tree",
+    "linked list",
+    "lru cache",
+    "hash map",
+    "hash table",
+    "unit test",
+    "merge conflict",
+    "git commit",
+    "git branch",
+    "git repo",
+    "github actions",
+    "pull request",
+    "regular expression",
+    "async/await",
+    "stack trace",
+    "rest api",
+    "restful api",
+    "null pointer",
+    "smart contract",
+    "web scraper",
+    "next.js",
+    "node.js",
+    "vue.js",
+    "react native",
+    "ruby on rails",
+    "ruby class",
+    "ruby script",
+    "flask app",
+    "flask api",
+    "tailwind css",
+];
+/// Languages whose names are words of English: they are capitals, and one of these words stands right before them.
+const LANGUAGES: &[&str] = &["rust", "go", "swift", "scala", "perl", "elixir", "dart", "ruby"];
+const BEFORE_LANGUAGE: [&str; 3] = ["in", "using", "idiomatic"];
+/// A language and a key of music; a query.
+const MARKED: &[&str] = &["c++", "c#"];
+const QUERIES: &[&str] = &["select "];
+/// What shows that a program failed.
+const FAILURES: &[&str] =
+    &["traceback (most recent", "error[e0", "segmentation fault", "undefined reference to"];
+
+static PROGRAMS: PhraseList =
+    PhraseList::of(&[PROGRAM_WORDS, LANGUAGES, MARKED, QUERIES, PROGRAM_PHRASES, FAILURES]);
+static MATHEMATICS: PhraseList =
+    PhraseList::of(&[PROOFS, PROOF_WORDS, SUM_WORDS, SUMS, SUMS_WITHOUT_NUMBERS]);
+
+/// How a proof is asked for at the beginning of a sentence,
+const PROOFS: &[&str] = &[
+    "show that",
+    "zeige, dass",
+    "zeigen sie, dass",
+    "beweisen sie",
+    "démontre que",
+    "démontrer que",
+    "démontrez que",
+    "prouve que",
+    "prouver que",
+    "prouvez que",
+    "montre que",
+    "montrer que",
+    "montrez que",
+    "demuestra que",
+    "demuestre que",
+    "demostrar que",
+    "dimostra che",
+    "dimostrare che",
+    "prove que",
+    "mostre que",
+    "demonstre que",
+    "bewijs dat",
+    "toon aan dat",
+    "udowodnij, że",
+    "wykaż, że",
+    "докажи, что",
+    "докажите, что",
+    "доказать, что",
+    "Докажи, что",
+    "Докажите, что",
+    "Доказать, что",
+];
+/// who shows people something, not a theorem,
+const PEOPLE: [&str; 11] = ["you", "i", "we", "to", "it", "he", "she", "they", "me", "tu", "vous"];
+/// and how it, or a chance, is asked for in a word that nothing else has.
+const PROOF_WORDS: &[&str] = &[
+    "証明せよ",
+    "証明して",
+    "証明しな",
+    "を示せ",
+    "確率を求め",
+    "증명하",
+    "증명해",
+    "أثبت أن",
+    "برهن أن",
+    "सिद्ध क",
+    "kanıtlayın",
+];
+/// What sums with a number in them are about.
+const SUMS: &[&str] = &[
+    "square root",
+    "cube root",
+    "prime number",
+    "prime factor",
+    "greatest common",
+    "least common multiple",
+    "sum of the first",
+    "compound interest",
+    "area of a",
+    "volume of a",
+    "circumference",
+    "consecutive numbers",
+    "consecutive integers",
+    "consecutive even",
+    "consecutive odd",
+    "average of",
+    "mean of",
+    "median of",
+    "twice as old",
+];
+const SUM_WORDS: &[&str] = &["gcd", "lcm", "hcf"];
+const SUMS_WITHOUT_NUMBERS: &[&str] = &["how many ways"];
+
+/// Whether a text speaks of programs, or shows that one failed.
+pub(super) fn speaks_of_programs(text: &str) -> bool {
+    ends(text).into_iter().any(|end| {
+        let lower = end.to_ascii_lowercase();
+        let is_meant = |found: &FoundPhrase<'_>| {
+            let (at, goes_on) = (found.before.len(), found.after.starts_with(char::is_alphanumeric));
+            match found.group {
+                0 => !goes_on,
+                1 => !goes_on && is_language(&end[at..], found.before),
+                2 => !is_key(found.after),
+                3 => end[at..].starts_with("SELECT") && end[at..].contains(" FROM "),
+                _ => true,
+            }
+        };
+        PROGRAMS.find(&lower, is_meant).is_some() || names_error(end)
+    })
+}
+
+/// Whether a text asks for a proof, in any of the languages that are known here, or sets a sum in words.
+pub(super) fn asks_for_mathematics(text: &str) -> bool {
+    let is_short = text.len() <= SUM_MAX;
+    ends(text).into_iter().any(|end| {
+        let lower = end.to_ascii_lowercase();
+        let has_number = is_short && count_numbers(&lower) >= 1;
+        let is_meant = |found: &FoundPhrase<'_>| match found.group {
+            0 => begins_sentence(found),
+            1 => true,
+            2 => has_number && !found.after.starts_with(char::is_alphanumeric),
+            3 => has_number,
+            _ => is_short,
+        };
+        MATHEMATICS.find(&lower, is_meant).is_some() || has_number && sets_sum(&lower)
+    })
+}
+
+fn ends(text: &str) -> [&str; 2] {
+    let head = &text[..text.floor_char_boundary(END_BYTES)];
+    let tail = text.len().saturating_sub(END_BYTES).max(head.len());
+    [head, &text[text.ceil_char_boundary(tail)..]]
+}
+
+fn words(text: &str) -> impl Iterator<Item = &str> {
+    text.split(|letter: char| !letter.is_alphanumeric())
+}
+
+/// As in "sort a map in Go".
+fn is_language(name: &str, before: &str) -> bool {
+    let last = before.split_whitespace().next_back().unwrap_or_default();
+    name.starts_with(|letter: char| letter.is_ascii_uppercase())
+        && before.ends_with(' ')
+        && BEFORE_LANGUAGE.contains(&last)
+}
+
+/// As in C# minor.
+fn is_key(after: &str) -> bool {
+    let after = after.trim_start();
+    after.starts_with("major") || after.starts_with("minor")
+}
+
+/// As `TypeError` and `NullPointerException`.
+fn names_error(text: &str) -> bool {
+    ["Error", "Exception"].iter().any(|kind| {
+        text.match_indices(*kind).any(|(at, _)| {
+            let goes_on = text[at + kind.len()..].starts_with(char::is_alphanumeric);
+            let name = text[..at].rsplit(|letter: char| !letter.is_alphanumeric()).next().unwrap_or_default();
+            !goes_on && name.starts_with(|letter: char| letter.is_ascii_uppercase())
+        })
+    })
+}
+
+fn begins_sentence(found: &FoundPhrase<'_>) -> bool {
+    let before = found.before.trim_end_matches(' ');
+    let before = before.strip_suffix("please").unwrap_or(before).trim_end_matches(' ');
+    let begins = before.is_empty() || before.ends_with(['.', '!', '?', ':', ';', ',', ')', '\n', '$']);
+    let after = found.after.split_whitespace().next().unwrap_or_default();
+    begins && !PEOPLE.contains(&after)
+}
+
+/// As in "15% of 80", "25% off a price of 40", "Is 221 prime?" and what is asked of dice and trains.
+fn sets_sum(text: &str) -> bool {
+    let is_said = |word: &str| words(text).any(|said| said == word);
+    let is_share = text.match_indices("% of ").any(|(at, sign)| {
+        text[at + sign.len()..].starts_with(|letter: char| letter.is_ascii_digit() || letter == '$')
+    });
+    let is_reduced =
+        text.contains("% off") && ["price", "cost", "pay"].iter().any(|word| text.contains(word));
+    let is_speed = (text.contains("km/h") || is_said("mph")) && count_numbers(text) >= 2;
+    let is_prime = text.starts_with("is ") && is_said("prime");
+    is_share || is_reduced || is_prime || text.contains('?') && (is_speed || is_said("dice"))
+}
+
+fn count_numbers(text: &str) -> usize {
+    words(text).filter(|word| word.starts_with(|letter: char| letter.is_ascii_digit())).count()
+}
