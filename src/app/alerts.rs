@@ -218,7 +218,7 @@ mod tests {
             cause: WarningCause::NearlyUsedUp,
         });
         while taken.lock().unwrap().len() < 2 {
-            tokio::time::sleep(Duration::from_millis(20)).await;
+            sleep(Duration::from_millis(20)).await;
         }
         let expected = json!({
             "event": "limit_nearly_used_up", "account": "acme", "limit": "key money day", "max": "1",
