@@ -40,6 +40,61 @@ const ELEMENTS: [(&str, ElementKind); 18] = [
     ("user_query", ElementKind::Question),
     ("userRequest", ElementKind::Question),
 ];
+/// How a sentence begins that has somebody work on what stands beside it, and what may stand before that.
+const WORKS: &[&str] = &[
+    "solve",
+    "prove",
+    "derive",
+    "calculate",
+    "compute",
+    "think",
+    "why",
+    "fix",
+    "debug",
+    "implement",
+    "refactor",
+    "rewrite",
+    "optimize",
+    "optimise",
+    "improve",
+    "review",
+    "check",
+    "verify",
+    "complete",
+    "finish",
+    "update",
+    "change",
+    "add",
+    "löse",
+    "beweise",
+    "behebe",
+    "résous",
+    "corrige",
+    "resuelve",
+    "demuestra",
+    "реши",
+    "докажи",
+];
+const BEFORE_WORKS: [&str; 16] = [
+    "please",
+    "kindly",
+    "now",
+    "just",
+    "carefully",
+    "can",
+    "could",
+    "would",
+    "you",
+    "help",
+    "me",
+    "i",
+    "want",
+    "need",
+    "to",
+    "then",
+];
+/// So many answers are worked out, one may be looked up.
+const MANY: [&str; 5] = ["all", "every", "each", "these", "both"];
 /// Attributes of an element have no more bytes.
 const ATTRIBUTES_MAX: usize = 512;
 /// How Codex begins the rules of a project, and how it ends them.
@@ -80,12 +135,28 @@ pub(super) fn said(message: &Message) -> Vec<&str> {
     if questions.is_empty() { pieces } else { questions }
 }
 
-/// What a message asks: what is [`said`] outside of files and their like, where that stands alone.
+/// What a message asks: see [`without_material`].
 pub(super) fn question_texts(message: &Message) -> Vec<&str> {
-    let said = said(message);
-    let without = |text| outside(text, &elements(text), ElementKind::Material);
-    let asked: Vec<&str> = said.iter().copied().flat_map(without).collect();
-    if asked.iter().any(|text| stands_alone(text)) { asked } else { said }
+    without_material(&said(message))
+}
+
+/// What is asked: what is [`said`] outside of files and their like, where that stands alone and works on none of them.
+pub(super) fn without_material<'t>(said: &[&'t str]) -> Vec<&'t str> {
+    let without = |text: &'t str| outside(text, &elements(text), ElementKind::Material);
+    let asked: Vec<&'t str> = said.iter().copied().flat_map(without).collect();
+    let is_apart =
+        asked.iter().any(|text| stands_alone(text)) && !asked.iter().any(|text| works_on_material(text));
+    if is_apart { asked } else { said.to_vec() }
+}
+
+/// Whether a sentence has somebody work on what stands beside it: "Solve all the exercises."
+fn works_on_material(text: &str) -> bool {
+    text.to_lowercase().split(['.', '!', '?', ':', ';', '\n']).any(|sentence| {
+        let words = sentence.split(|letter: char| !letter.is_alphanumeric());
+        let mut words = words.filter(|word| !word.is_empty()).skip_while(|word| BEFORE_WORKS.contains(word));
+        let first = words.next().unwrap_or_default();
+        WORKS.contains(&first) || first == "answer" && words.next().is_some_and(|next| MANY.contains(&next))
+    })
 }
 
 /// All texts of a message.
@@ -156,7 +227,9 @@ fn opened_at(text: &str, at: usize) -> Option<(usize, usize)> {
     if !before.is_empty() && !before.ends_with(['\n', '>']) {
         return None;
     }
-    let tag = rest.bytes().take(ATTRIBUTES_MAX).position(|byte| byte == b'>')?;
+    // No attribute goes on behind the next tag, so that no byte is looked at twice.
+    let mut attributes = rest.bytes().take(ATTRIBUTES_MAX).take_while(|byte| *byte != b'<');
+    let tag = attributes.position(|byte| byte == b'>')?;
     Some((place, at + 1 + tag + 1))
 }
 
@@ -222,6 +295,19 @@ mod tests {
             let text = format!("{bound}\n{file}");
             check(question_texts, &text, &[&text]);
         }
+        for works in ["Solve all the exercises.", "Why does the login page crash on startup?"] {
+            let text = format!("{file}\n{works}");
+            check(question_texts, &text, &[&text]);
+        }
+        let thinks = format!("{file}\nThink carefully and solve the problem step by step.");
+        check(question_texts, &thinks, &[&thinks]);
+        let many = format!("{file}\nWhich exercises are easy? Please answer all exercises.");
+        check(question_texts, &many, &[&many]);
+        check(
+            question_texts,
+            &format!("{file}\nWhich cities? Answer briefly."),
+            &["Which cities? Answer briefly."],
+        );
         check(said, &format!("hi\n{file}"), &[&format!("hi\n{file}")]);
     }
 
@@ -229,5 +315,7 @@ mod tests {
     fn elements_without_an_end_cost_no_more_than_one_look_each() {
         let open = "<file>\n<context>\n".repeat(100_000);
         assert!(elements(&open).is_empty());
+        let found = elements("<file \n<file>x</file>");
+        assert_eq!(found.first().map(|element| element.range.start), Some(7), "a tag ends before the next");
     }
 }

@@ -4,7 +4,7 @@ use std::borrow::Cow;
 
 use stint_types::chat::{Message, Request, Role};
 
-use super::asking::{last_asked, question_texts, said, texts};
+use super::asking::{last_asked, question_texts, said, texts, without_material};
 use super::follow_up::{is_follow_up, is_small_talk};
 use super::light_task::LightTask;
 use super::stated_length::stated_length;
@@ -60,7 +60,7 @@ impl<'t> QuestionText<'t> {
         let context =
             |before: usize| messages.iter().take(before).flat_map(texts).map(str::len).sum::<usize>();
         let given = messages.get(asked).map(said).unwrap_or_default();
-        let own = messages.get(asked).map(question_texts).unwrap_or_default();
+        let own = without_material(&given);
         if let [own] = own[..]
             && let Some(first) = asked_before(request, asked, own)
         {
