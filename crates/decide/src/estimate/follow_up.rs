@@ -41,6 +41,9 @@ const BOUND: [&str; 17] = [
 const JOINING: [&str; 7] = ["and", "but", "und", "aber", "et", "mais", "pero"];
 /// What has numbers within an answer.
 const PARTS: [&str; 7] = ["step", "part", "case", "lemma", "claim", "theorem", "section"];
+/// What was given before, unless one of [`OF_WHAT`] stands behind it: "the proof fails", but "the proof of the theorem".
+const GIVEN: [&str; 3] = ["answer", "solution", "proof"];
+const OF_WHAT: [&str; 3] = ["to", "of", "that"];
 /// Behind these `that` begins a clause.
 const BEFORE_CLAUSES: [&str; 17] = [
     "prove", "show", "suppose", "given", "assume", "such", "so", "say", "says", "know", "note", "find",
@@ -169,8 +172,10 @@ fn has_subject(message: &str, words: &[&str]) -> bool {
     }
     let shows = message.split_once([':', '\n']).is_some_and(|(_, shown)| !shown.trim().is_empty());
     let mut first = words.iter().filter(|word| !PASSED.contains(word)).take(2);
-    let points =
-        points_with_this(words) || points_with_that(words) || first.any(|word| POINTING.contains(word));
+    let points = points_with_this(words)
+        || points_with_that(words)
+        || names_answer(words)
+        || first.any(|word| POINTING.contains(word));
     let is_bound = words.len() < FRAGMENT_WORDS || words.len() == FRAGMENT_WORDS && says(&BOUND);
     shows || !(points || is_bound)
 }
@@ -190,6 +195,15 @@ fn names_part(words: &[&str]) -> bool {
     let is_number = |word: &str| word.bytes().all(|byte| byte.is_ascii_digit());
     words.windows(2).any(|pair| match pair {
         [what, number] => PARTS.contains(what) && (is_letter(number) || is_number(number)),
+        _ => false,
+    })
+}
+
+/// As in "Why is the answer negative?", but not in "What is the answer to life?".
+fn names_answer(words: &[&str]) -> bool {
+    let is_of_what = |at: usize| words.get(at).is_some_and(|next| OF_WHAT.contains(next));
+    words.windows(2).enumerate().any(|(at, pair)| match pair {
+        ["the" | "your", what] => GIVEN.contains(what) && !is_of_what(at + 2),
         _ => false,
     })
 }
@@ -269,6 +283,11 @@ mod tests {
             "Wie geht das?",
             "为什么这一步成立？",
             "我不明白，这一步为什么成立？",
+            "Why is the answer negative?",
+            "Can you write the solution in Python?",
+            "Why does the proof fail for primes?",
+            "Show the proof for odd n",
+            "Give the answer in meters",
         ];
         for message in on {
             assert!(is_follow_up(message), "{message}");
@@ -294,6 +313,8 @@ mod tests {
             "What causes inflation?",
             "Why is the sky blue?",
             "What is the answer to life?",
+            "Give the proof of Wilson's theorem for primes",
+            "Explain the proof: let n be even, then n/2 is whole",
             "Who won the championship this year?",
             "What does this emoji mean: :-)",
             "为什么每4年都有一个闰年？",
