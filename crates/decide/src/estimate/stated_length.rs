@@ -1,8 +1,10 @@
 //! The length that a message states for its answer: "in 600 words", "a 3000-word essay", "two paragraphs", "800字", "50 names",
 //! "only the number".
 
+use std::ops::RangeInclusive;
+
 use super::number_words::{count_before, number};
-use super::phrase_list::PhraseList;
+use super::phrase_list::{FoundPhrase, PhraseList};
 
 /// Such statements stand in the first or the last so many bytes.
 const LOOKED_AT: usize = 300;
@@ -18,6 +20,9 @@ const UNITS: &[(&[&str], f64)] = &[
     (&["párrafo", "párrafos"], 110.0),
     (&["page", "pages", "seite", "seiten", "página", "páginas"], 600.0),
 ];
+/// "En deux mots" and the like mean "briefly": of words in other languages a length is at least so many.
+const IDIOMS: [&str; 7] = ["wort", "wört", "mot", "palabra", "palavra", "parole", "слов"];
+const IDIOM_WORDS: f64 = 3.0;
 /// What follows no blank, and has none behind it: tokens to a letter.
 const LETTERS: [&str; 9] =
     ["字", "文字", "자로", "자 이내", "자 내외", "자 정도", "자 이상", "자 이하", "자 분량"];
@@ -143,6 +148,10 @@ const ITEMS: &[(&str, f64)] = &[
     ("riddles", 50.0),
 ];
 const ITEMS_MIN: f64 = 10.0;
+/// Of more items an answer has these,
+const ITEMS_MAX: f64 = 500.0;
+/// and such a number is a year.
+const YEARS: RangeInclusive<f64> = 1900.0..=2100.0;
 /// An answer of one word that is asked for, so many bytes behind a verb that asks for it,
 static ONE_WORD: PhraseList = PhraseList::of(&[&[
     "only the number",
@@ -162,7 +171,7 @@ static ONE_WORD: PhraseList = PhraseList::of(&[&[
 ]]);
 const REPLIES: [&str; 5] = ["reply", "respond", "answer", "output", "give"];
 const BEHIND_MAX: usize = 24;
-/// and what is said where more is wanted, or where it is a program's answer.
+/// and what is said anywhere where more is wanted, or where it is a program's answer,
 const NOT_ONE_WORD: &[&str] = &[
     "explain",
     "why",
@@ -175,6 +184,24 @@ const NOT_ONE_WORD: &[&str] = &[
     "script",
     "code",
     "input",
+    "last line",
+    "final line",
+    "at the end",
+];
+/// or in the same sentence, where there are many such answers, or more than one thing is asked for.
+const NOT_ALONE: [&str; 12] = [
+    "each",
+    "every",
+    "list",
+    "statements",
+    "questions",
+    "your work",
+    "and give",
+    "and name",
+    "and quote",
+    "and cite",
+    "and say",
+    "and tell",
 ];
 /// What is stated counts within these bounds.
 const TOKENS: (f64, f64) = (4.0, 20_000.0);
@@ -185,8 +212,7 @@ pub(super) fn stated_length(message: &str) -> Option<f64> {
     let tail =
         &message[message.ceil_char_boundary(message.len().saturating_sub(LOOKED_AT)).max(head.len())..];
     let parts = [tail, head].map(str::to_lowercase);
-    let found =
-        find_in(&parts, one_word).or_else(|| find_in(&parts, items)).or_else(|| find_in(&parts, in_part))?;
+    let found = one_word(&parts).or_else(|| find_in(&parts, items)).or_else(|| find_in(&parts, in_part))?;
     Some(found.clamp(TOKENS.0, TOKENS.1).ln())
 }
 
@@ -195,13 +221,21 @@ fn find_in(parts: &[String], length: fn(&str) -> Option<f64>) -> Option<f64> {
 }
 
 /// The shortest length, where only a word or a number is asked for.
-fn one_word(part: &str) -> Option<f64> {
-    ONE_WORD.find(part, |found| {
-        let asked = found.before.ceil_char_boundary(found.before.len().saturating_sub(BEHIND_MAX));
-        let goes_on = found.after.starts_with(" of") || found.after.starts_with(char::is_alphanumeric);
-        !goes_on && REPLIES.iter().any(|verb| found.before[asked..].contains(verb))
-    })?;
-    (!NOT_ONE_WORD.iter().any(|word| part.contains(word))).then_some(TOKENS.0)
+fn one_word(parts: &[String]) -> Option<f64> {
+    let is_asked = |part: &String| ONE_WORD.find(part, is_only_answer).is_some();
+    let wants_more = |part: &String| NOT_ONE_WORD.iter().any(|word| part.contains(word));
+    (parts.iter().any(is_asked) && !parts.iter().any(wants_more)).then_some(TOKENS.0)
+}
+
+/// Whether a word or a number is all that its sentence asks for.
+fn is_only_answer(found: &FoundPhrase<'_>) -> bool {
+    const ENDS: [char; 4] = ['.', '!', '?', '\n'];
+    let asked = found.before.ceil_char_boundary(found.before.len().saturating_sub(BEHIND_MAX));
+    let goes_on = found.after.starts_with(" of") || found.after.starts_with(char::is_alphanumeric);
+    let before = found.before.rsplit(ENDS).next().unwrap_or_default();
+    let behind = found.after.split(ENDS).next().unwrap_or_default();
+    let is_alone = || !NOT_ALONE.iter().any(|word| before.contains(word) || behind.contains(word));
+    !goes_on && REPLIES.iter().any(|verb| found.before[asked..].contains(verb)) && is_alone()
 }
 
 /// The length of many of a kind, as in "Give me 50 names."
@@ -215,9 +249,9 @@ fn items_of_sentence(sentence: &str) -> Option<f64> {
     let mut words = words.skip_while(|word| POLITE.contains(word));
     words.next().filter(|verb| GIVES.contains(verb))?;
     let mut words = words.skip_while(|word| BETWEEN.contains(word));
-    let count = number(words.next()?).filter(|count| *count >= ITEMS_MIN)?;
+    let count = number(words.next()?).filter(|count| *count >= ITEMS_MIN && !YEARS.contains(count))?;
     let one = words.take(3).find_map(|word| ITEMS.iter().find(|(name, _)| *name == word))?.1;
-    Some(count * one)
+    Some(count.min(ITEMS_MAX) * one)
 }
 
 /// The last length of a part of the message. A unit stands behind a blank, a hyphen or the number itself, so few places are looked at.
@@ -230,7 +264,8 @@ fn in_part(part: &str) -> Option<f64> {
     (1..bytes.len()).rev().filter(|at| may_begin(*at)).find_map(|at| {
         let (tokens, is_unspaced) = unit(&part[at..])?;
         let (count, before) = count_before(&part[..at])?;
-        (is_unspaced || is_wanted(before)).then_some(count * tokens)
+        let is_idiom = count < IDIOM_WORDS && IDIOMS.iter().any(|word| part[at..].starts_with(word));
+        (!is_idiom && (is_unspaced || is_wanted(before))).then_some(count * tokens)
     })
 }
 
@@ -307,6 +342,8 @@ mod tests {
             ("Reply with only the number. What is 12*12?", 4.0),
             ("Reply with just the letter.\nWhich is a fruit? A) car B) apple", 4.0),
             ("Answer yes or no. Is water wet?", 4.0),
+            ("Ten boys have 3 apples each. How many? Reply with only the number.", 4.0),
+            ("Suggest 3000 keywords for a shop.", 2000.0),
         ];
         for (message, tokens) in cases {
             let found = stated_length(message).unwrap_or_default().exp();
@@ -327,6 +364,14 @@ mod tests {
             "什么是四字成语？",
             "Mein Text hat 500 Wörter. Korrigiere ihn.",
             "Answer yes or no and explain why.",
+            "Suggest 2025 Halloween costume ideas.",
+            "Объясни в двух словах, что такое энтропия.",
+            "Explique l'entropie en deux mots.",
+            "Explica la entropía en dos palabras.",
+            "Spiega l'entropia in due parole.",
+            "Answer yes or no for each of the following 20 statements:",
+            "If there is a mistake, answer yes or no and give the line number.",
+            "Let me see your work, then output only the number on the last line.",
             "Write a function whose answer is yes or no.",
             "How many ways are there if only the number of stickers matters?",
         ] {
