@@ -290,6 +290,8 @@ mod tests {
             "Write a MongoDB query for counting orders by month",
             "Write a shell script for monitoring disk space",
             "Write a program to store film titles.",
+            "How do I read a table in Lua?",
+            "Add unit tests.",
             "What is the largest n?\n\nExample 1:\nInput: n = 3\nOutput: 9 = 3 * 3\n\nConstraints:\n1 <= n <= 50",
             "There are 3 cups and 5 balls. Tell how many are full.\n\nSample Output 1\n\n3",
         ] {
@@ -301,6 +303,10 @@ mod tests {
             "Why do bugs like light? There's a bug in my room.",
             "Write a program for our wedding day.",
             "What is played in C# minor?",
+            "What chords go well with C#m?",
+            "What is in a C# scale?",
+            "A que distância está a lua da Terra?",
+            "Help me study for my biology unit test.",
             "Where do people go in Gozo?",
         ] {
             check(text, TaskClass::Chat);
@@ -322,6 +328,10 @@ mod tests {
             "Demuestra que la raíz de dos es irracional.",
             "Докажите, что корень из двух иррационален.",
             "√2が無理数であることを証明せよ。",
+            "√2が無理数であることを証明してください。",
+            "루트 2가 무리수임을 증명해 주세요.",
+            "In how many ways can six books be placed on two shelves?",
+            "If I roll two dice, how often do they show 7?",
             "루트 2가 무리수임을 증명하시오.",
             "أثبت أن جذر اثنين عدد غير نسبي.",
             "सिद्ध करें कि दो का वर्गमूल अपरिमेय है।",
@@ -331,6 +341,12 @@ mod tests {
         for text in [
             "Show that you care.",
             "Is Amazon Prime worth it?",
+            "Is Amazon Prime worth $139 a year?",
+            "How many ways can I style a scarf?",
+            "What board games with dice are good for 4 players?",
+            "¿Qué dice el artículo 14 de la Constitución?",
+            "자신을 증명하고 싶을 때 어떻게 하나요?",
+            "自分の価値を証明して生きたいのですが、どう思いますか。",
             "Which 20% of topics matter most?",
             "Ce résultat prouve que nous avons raison.",
             "Is the average of all opinions a good opinion?",

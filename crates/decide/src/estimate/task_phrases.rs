@@ -28,7 +28,6 @@ const PROGRAM_WORDS: &[&str] = &[
     "npm",
     "webpack",
     "laravel",
-    "lua",
     "segfault",
     "hashmap",
     "quicksort",
@@ -42,7 +41,9 @@ const PROGRAM_PHRASES: &[&str] = &[
     "lru cache",
     "hash map",
     "hash table",
-    "unit test",
+    "unit tests",
+    "write a unit test",
+    "add a unit test",
     "merge conflict",
     "git commit",
     "git branch",
@@ -69,7 +70,7 @@ const PROGRAM_PHRASES: &[&str] = &[
     "tailwind css",
 ];
 /// Languages whose names are words of English: they are capitals, and one of these words stands right before them.
-const LANGUAGES: &[&str] = &["rust", "go", "swift", "scala", "perl", "elixir", "dart", "ruby"];
+const LANGUAGES: &[&str] = &["rust", "go", "swift", "scala", "perl", "elixir", "dart", "ruby", "lua"];
 const BEFORE_LANGUAGE: [&str; 3] = ["in", "using", "idiomatic"];
 /// A language and a key of music; a query.
 const MARKED: &[&str] = &["c++", "c#"];
@@ -81,7 +82,7 @@ const FAILURES: &[&str] =
 static PROGRAMS: PhraseList =
     PhraseList::of(&[PROGRAM_WORDS, LANGUAGES, MARKED, QUERIES, PROGRAM_PHRASES, FAILURES]);
 static MATHEMATICS: PhraseList =
-    PhraseList::of(&[PROOFS, PROOF_WORDS, SUM_WORDS, SUMS, SUMS_WITHOUT_NUMBERS]);
+    PhraseList::of(&[PROOFS, PROOF_WORDS, ENDING_PROOFS, SUM_WORDS, SUMS, SUMS_WITHOUT_NUMBERS, WAYS]);
 
 /// How a proof is asked for at the beginning of a sentence,
 const PROOFS: &[&str] = &[
@@ -120,19 +121,13 @@ const PROOFS: &[&str] = &[
 /// who shows people something, not a theorem,
 const PEOPLE: [&str; 11] = ["you", "i", "we", "to", "it", "he", "she", "they", "me", "tu", "vous"];
 /// and how it, or a chance, is asked for in a word that nothing else has.
-const PROOF_WORDS: &[&str] = &[
-    "証明せよ",
-    "証明して",
-    "証明しな",
-    "を示せ",
-    "確率を求め",
-    "증명하",
-    "증명해",
-    "أثبت أن",
-    "برهن أن",
-    "सिद्ध क",
-    "kanıtlayın",
-];
+const PROOF_WORDS: &[&str] =
+    &["証明せよ", "証明しな", "を示せ", "確率を求め", "أثبت أن", "برهن أن", "सिद्ध क", "kanıtlayın"];
+/// The same, where it ends the sentence: these also say that somebody proves himself.
+const ENDING_PROOFS: &[&str] =
+    &["証明して", "증명하시오", "증명하라", "증명하여라", "증명하세요", "증명하십시오", "증명해"];
+const PROOF_TAILS: &[&str] =
+    &["", "ください", "下さい", "くれ", "라", "줘", "주세요", "주십시오", "보세요", "보시오"];
 /// What sums with a number in them are about.
 const SUMS: &[&str] = &[
     "square root",
@@ -156,7 +151,25 @@ const SUMS: &[&str] = &[
     "twice as old",
 ];
 const SUM_WORDS: &[&str] = &["gcd", "lcm", "hcf"];
-const SUMS_WITHOUT_NUMBERS: &[&str] = &["how many ways"];
+const SUMS_WITHOUT_NUMBERS: &[&str] = &["how many ways are there", "how many different ways are there"];
+/// What may go on "can six books be placed".
+const WAYS: &[&str] = &["how many ways", "how many different ways"];
+/// Beside dice one of these asks what they will show.
+const CHANCES: [&str; 13] = [
+    "roll",
+    "rolls",
+    "rolled",
+    "rolling",
+    "throw",
+    "throws",
+    "thrown",
+    "tossed",
+    "die",
+    "probability",
+    "chance",
+    "chances",
+    "odds",
+];
 
 /// Whether a text speaks of programs, or shows that one failed.
 pub(super) fn speaks_of_programs(text: &str) -> bool {
@@ -185,9 +198,11 @@ pub(super) fn asks_for_mathematics(text: &str) -> bool {
         let is_meant = |found: &FoundPhrase<'_>| match found.group {
             0 => begins_sentence(found),
             1 => true,
-            2 => has_number && !found.after.starts_with(char::is_alphanumeric),
-            3 => has_number,
-            _ => is_short,
+            2 => ends_sentence(found.after),
+            3 => has_number && !found.after.starts_with(char::is_alphanumeric),
+            4 => has_number,
+            5 => is_short,
+            _ => is_short && is_counted(found),
         };
         MATHEMATICS.find(&lower, is_meant).is_some() || has_number && sets_sum(&lower)
     })
@@ -211,10 +226,26 @@ fn is_language(name: &str, before: &str) -> bool {
         && BEFORE_LANGUAGE.contains(&last)
 }
 
-/// As in C# minor.
+/// As in C#m, C# minor and a C# chord.
 fn is_key(after: &str) -> bool {
-    let after = after.trim_start();
-    after.starts_with("major") || after.starts_with("minor")
+    const SIGNS: [&str; 4] = ["m", "maj", "min", "dim"];
+    const MUSIC: [&str; 6] = ["major", "minor", "chord", "chords", "scale", "scales"];
+    let next = words(after.trim_start()).next().unwrap_or_default();
+    let sign = next.trim_end_matches(|letter: char| letter.is_ascii_digit());
+    after.starts_with(char::is_alphanumeric) && SIGNS.contains(&sign) || MUSIC.contains(&next)
+}
+
+/// Whether a request for a proof ends its sentence here, as Japanese and Korean have it.
+fn ends_sentence(after: &str) -> bool {
+    let end = after.find(['.', '。', '!', '！', '?', '？', '\n', '(', '（', ',', ':']).unwrap_or(after.len());
+    PROOF_TAILS.contains(&after[..end].trim())
+}
+
+/// As in "how many ways can six books be placed", but not in "how many ways can I style a scarf".
+fn is_counted(found: &FoundPhrase<'_>) -> bool {
+    let sentence = found.after.split(['.', '?', '!', '\n']).next().unwrap_or_default().trim_start();
+    let is_asked = ["can", "could", "may"].contains(&words(sentence).next().unwrap_or_default());
+    is_asked && (found.before.ends_with("in ") || words(sentence).any(|word| word == "be"))
 }
 
 /// As `TypeError` and `NullPointerException`.
@@ -245,8 +276,14 @@ fn sets_sum(text: &str) -> bool {
     let is_reduced =
         text.contains("% off") && ["price", "cost", "pay"].iter().any(|word| text.contains(word));
     let is_speed = (text.contains("km/h") || is_said("mph")) && count_numbers(text) >= 2;
-    let is_prime = text.starts_with("is ") && is_said("prime");
-    is_share || is_reduced || is_prime || text.contains('?') && (is_speed || is_said("dice"))
+    let is_thrown = is_said("dice") && CHANCES.iter().any(|word| is_said(word));
+    is_share || is_reduced || asks_for_prime(text) || text.contains('?') && (is_speed || is_thrown)
+}
+
+/// As in "Is 221 prime?" and "Is the number 7 a prime?".
+fn asks_for_prime(text: &str) -> bool {
+    let asked = text.strip_prefix("is ").and_then(|rest| rest.split_once("prime"));
+    asked.is_some_and(|(number, _)| count_numbers(number) >= 1)
 }
 
 fn count_numbers(text: &str) -> usize {
