@@ -46,8 +46,15 @@ fn is_of_a_contest(text: &str) -> bool {
 /// True of a text that ends with the examples or the limits of such a problem.
 fn ends_like_a_contest(text: &str) -> bool {
     let end = &text[text.ceil_char_boundary(text.len().saturating_sub(CONTEST_END))..];
-    let has_limits = end.contains("Constraints:") && text.contains("Output:");
-    has_limits || end.contains("Sample Input") || end.contains("Sample Output")
+    has_limits(text, end) || end.contains("Sample Input") || end.contains("Sample Output")
+}
+
+/// As `1 <= n <= 50` beside examples. Templates of prompts have constraints too, in words.
+fn has_limits(text: &str, end: &str) -> bool {
+    let is_limited = |(_, limits): (&str, &str)| ["<=", "≤", "\\le"].iter().any(|sign| limits.contains(sign));
+    end.split_once("Constraints:").is_some_and(is_limited)
+        && text.contains("Input:")
+        && text.contains("Output:")
 }
 
 /// True of codes and programs that no computer runs, where nothing else speaks of one that does.
@@ -305,6 +312,7 @@ mod tests {
             "What is played in C# minor?",
             "What chords go well with C#m?",
             "What is in a C# scale?",
+            "You are a travel guide.\nInput: a city\nOutput: a plan of three days\nConstraints: be brief and friendly",
             "A que distância está a lua da Terra?",
             "Help me study for my biology unit test.",
             "Where do people go in Gozo?",

@@ -202,7 +202,7 @@ pub(super) fn asks_for_mathematics(text: &str) -> bool {
             3 => has_number && !found.after.starts_with(char::is_alphanumeric),
             4 => has_number,
             5 => is_short,
-            _ => is_short && is_counted(found),
+            _ => is_short && asks_for_ways(found),
         };
         MATHEMATICS.find(&lower, is_meant).is_some() || has_number && sets_sum(&lower)
     })
@@ -242,7 +242,7 @@ fn ends_sentence(after: &str) -> bool {
 }
 
 /// As in "how many ways can six books be placed", but not in "how many ways can I style a scarf".
-fn is_counted(found: &FoundPhrase<'_>) -> bool {
+fn asks_for_ways(found: &FoundPhrase<'_>) -> bool {
     let sentence = found.after.split(['.', '?', '!', '\n']).next().unwrap_or_default().trim_start();
     let is_asked = ["can", "could", "may"].contains(&words(sentence).next().unwrap_or_default());
     is_asked && (found.before.ends_with("in ") || words(sentence).any(|word| word == "be"))
