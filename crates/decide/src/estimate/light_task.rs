@@ -4,8 +4,9 @@
 
 use super::follow_up::is_small_talk;
 use super::light_task_words::{
-    FORMAL, INSTRUCTIONS, LightAnswer, MORE, NAMED, NAMED_ANSWERS, POLITE, PROGRAMS,
+    AT_HAND, FORMAL, INSTRUCTIONS, LightAnswer, MORE, NAMED, NAMED_ANSWERS, NAMES_OF_TEXTS, POLITE, PROGRAMS,
 };
+use super::phrase_list::FoundPhrase;
 use super::scale::as_number;
 use super::stated_length::stated_length;
 
@@ -149,9 +150,15 @@ fn task_named_in(line: &str, bytes: usize) -> Option<(&str, LightAnswer)> {
         return None;
     }
     let lower = line.to_lowercase();
-    let answer = NAMED_ANSWERS[NAMED.find(&lower, |_| true)?.group];
+    let answer = NAMED_ANSWERS[NAMED.find(&lower, |found| is_to_be_done(&lower, found))?.group];
     let is_alone = answer != LightAnswer::Label || !lower.contains(" and ");
     (is_alone && !asks_more(&lower) && !is_of_programs(&lower)).then_some((line, answer))
+}
+
+/// Whether what was found in a line names a task, and no text that is at hand.
+fn is_to_be_done(line: &str, found: &FoundPhrase<'_>) -> bool {
+    let name = &line[found.before.len()..line.len() - found.after.len()];
+    !NAMES_OF_TEXTS.contains(&name) || !AT_HAND.iter().any(|words| found.before.ends_with(words))
 }
 
 /// Whether a last line adds to what was asked for before, as in "Then give me a summary of this."
@@ -271,6 +278,31 @@ mod tests {
                 .to_owned(),
         ] {
             assert_eq!(found(&none), None, "{none}");
+        }
+    }
+
+    #[test]
+    fn what_is_worked_out_of_a_summary_is_no_light_task() {
+        let found = |line: &str| LightTask::of(&[&format!("{line}\n{}", PROBLEM.repeat(20))]).is_some();
+        for hard in [
+            "请根据以下摘要评估这项研究的创新性和方法上的缺陷：",
+            "请根据以下摘要提出三个新的研究方向：",
+            "我的翻译程序报错了，怎么修复？",
+            "对给出的文本进行分类：论文摘要",
+            "Bewerte die folgende Zusammenfassung eines Falls und stelle eine Differentialdiagnose:",
+            "Welche Fehler hat die folgende Zusammenfassung?",
+            "A partir del siguiente resumen diseña un experimento y estima cuánto dura:",
+        ] {
+            assert!(!found(hard), "{hard}");
+        }
+        for light in [
+            "请给下面的文章写一个摘要。",
+            "把以下翻译成英文：",
+            "把以下摘要翻译成英文：",
+            "Schreibe eine Zusammenfassung:",
+            "Haz un resumen:",
+        ] {
+            assert!(found(light), "{light}");
         }
     }
 
