@@ -80,20 +80,33 @@ fn last_word(text: &str) -> (&str, &str) {
     text.split_at(sign.map_or(0, |(at, letter)| at + letter.len_utf8()))
 }
 
-/// A number such as 两千 at the end of a word. A figure alone is none: 四字 is a kind of phrase.
+/// A number such as 两千, 十五 or 5千 at the end of a word. A figure alone is none, for 四字 is a kind of phrase, and 十 alone neither, for
+/// 十字 is a cross.
 fn han_number(word: &str) -> Option<f64> {
-    let value = |letter: char| HAN.iter().find(|(known, _)| *known == letter).map(|(_, value)| *value);
-    let (begins, _) = word.char_indices().rev().take_while(|(_, letter)| value(*letter).is_some()).last()?;
-    let (mut sum, mut figure) = (0, 0);
-    for value in word[begins..].chars().filter_map(value) {
-        if value < 10 {
-            figure = value;
-        } else {
-            sum += figure * value;
-            figure = 0;
+    let is_part = |letter: char| letter.is_ascii_digit() || han_value(letter).is_some();
+    let (begins, _) = word.char_indices().rev().take_while(|(_, letter)| is_part(*letter)).last()?;
+    let letters = &word[begins..];
+    let multiplies = letters.chars().filter_map(han_value).any(|value| value >= 10);
+    let count = multiplies.then(|| han_sum(letters))?;
+    letters.chars().nth(1).map(|_| count)
+}
+
+fn han_value(letter: char) -> Option<u32> {
+    HAN.iter().find(|(known, _)| *known == letter).map(|(_, value)| *value)
+}
+
+/// What such letters come to: 万 multiplies all before it, the others the figure before them.
+fn han_sum(letters: &str) -> f64 {
+    let (mut sum, mut figure) = (0.0_f64, 0.0_f64);
+    for letter in letters.chars() {
+        match han_value(letter) {
+            None => figure = figure * 10.0 + letter.to_digit(10).map_or(0.0, f64::from),
+            Some(value) if value < 10 => figure = f64::from(value),
+            Some(10_000) => (sum, figure) = ((sum + figure).max(1.0) * 10_000.0, 0.0),
+            Some(value) => (sum, figure) = (sum + figure.max(1.0) * f64::from(value), 0.0),
         }
     }
-    (sum > 0).then(|| f64::from(sum + figure))
+    sum + figure
 }
 
 #[cfg(test)]
@@ -110,6 +123,12 @@ mod tests {
             ("in twenty-five ", 25.0, "in "),
             ("3-5 ", 5.0, "3-"),
             ("（三千五百", 3_500.0, "（"),
+            ("（二十万", 200_000.0, "（"),
+            ("（一百二十万三千", 1_203_000.0, "（"),
+            ("（十五", 15.0, "（"),
+            ("（十万", 100_000.0, "（"),
+            ("（1万", 10_000.0, "（"),
+            ("（5千", 5_000.0, "（"),
         ] {
             let found = count_before(text);
             assert!(
@@ -117,7 +136,7 @@ mod tests {
                 "{found:?}"
             );
         }
-        for text in ["", "the ", "0 ", "several hundred ", "四"] {
+        for text in ["", "the ", "0 ", "several hundred ", "四", "十", "红十", "几千"] {
             assert_eq!(count_before(text), None, "{text}");
         }
     }
