@@ -144,9 +144,12 @@ pub(super) fn question_texts(message: &Message) -> Vec<&str> {
 pub(super) fn without_material<'t>(said: &[&'t str]) -> Vec<&'t str> {
     let without = |text: &'t str| outside(text, &elements(text), ElementKind::Material);
     let asked: Vec<&'t str> = said.iter().copied().flat_map(without).collect();
-    let is_apart =
-        asked.iter().any(|text| stands_alone(text)) && !asked.iter().any(|text| works_on_material(text));
-    if is_apart { asked } else { said.to_vec() }
+    let bytes = |texts: &[&str]| texts.iter().map(|text| text.len()).sum::<usize>();
+    let has_material = bytes(&asked) < bytes(said);
+    let is_apart = || {
+        asked.iter().any(|text| stands_alone(text)) && !asked.iter().any(|text| works_on_material(text))
+    };
+    if has_material && is_apart() { asked } else { said.to_vec() }
 }
 
 /// Whether a sentence has somebody work on what stands beside it: "Solve all the exercises."
