@@ -146,9 +146,8 @@ pub(super) fn without_material<'t>(said: &[&'t str]) -> Vec<&'t str> {
     let asked: Vec<&'t str> = said.iter().copied().flat_map(without).collect();
     let bytes = |texts: &[&str]| texts.iter().map(|text| text.len()).sum::<usize>();
     let has_material = bytes(&asked) < bytes(said);
-    let is_apart = || {
-        asked.iter().any(|text| stands_alone(text)) && !asked.iter().any(|text| works_on_material(text))
-    };
+    let is_apart =
+        || asked.iter().any(|text| stands_alone(text)) && !asked.iter().any(|text| works_on_material(text));
     if has_material && is_apart() { asked } else { said.to_vec() }
 }
 
