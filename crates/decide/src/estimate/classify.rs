@@ -88,69 +88,72 @@ fn is_of_another_kind(cues: &TaskCues, text: &str) -> bool {
     }
 }
 
+/// The words of programs that other worlds have too,
+const SHARED: [&str; 6] = ["script", "query", "component", "bug", "variable", "program"];
+/// and how those are told.
+const OTHER_WORLDS: &[&str] = &[
+    "movie",
+    "film",
+    "tv",
+    "television",
+    "cartoon",
+    "sitcom",
+    "comedy",
+    "screenplay",
+    "screenwriter",
+    "podcast",
+    "vlog",
+    "theatre",
+    "theater",
+    "actor",
+    "documentary",
+    "voiceover",
+    "wedding",
+    "funeral",
+    "church",
+    "graduation",
+    "gala",
+    "literary",
+    "manuscript",
+    "insect",
+    "insects",
+    "bedroom",
+    "kitchen",
+    "fitness",
+    "workout",
+];
+const OTHER_PHRASES: &[&str] = &[
+    "query letter",
+    "youtube script",
+    "youtube video script",
+    "video script",
+    "sales script",
+    "radio script",
+    "radio program",
+    "in my room",
+    "in my house",
+];
+/// Who writes a program about films says what it shall do.
+const OF_PROGRAMS: &[&str] = &[
+    "a program to",
+    "a program that",
+    "a program which",
+    "a program in",
+    "a script to",
+    "a script that",
+    "a script which",
+    "a query to",
+    "a query that",
+    "a query which",
+];
+
 /// True where the one word of programs is one of films, letters, feasts or insects, as other words say.
 fn is_of_people(lower: &str) -> bool {
-    const SHARED: [&str; 6] = ["script", "query", "component", "bug", "variable", "program"];
-    const OTHER_WORLDS: &[&str] = &[
-        "movie",
-        "film",
-        "tv",
-        "television",
-        "cartoon",
-        "sitcom",
-        "comedy",
-        "screenplay",
-        "screenwriter",
-        "podcast",
-        "vlog",
-        "theatre",
-        "theater",
-        "actor",
-        "documentary",
-        "voiceover",
-        "wedding",
-        "funeral",
-        "church",
-        "graduation",
-        "gala",
-        "literary",
-        "manuscript",
-        "insect",
-        "insects",
-        "bedroom",
-        "kitchen",
-        "fitness",
-        "workout",
-    ];
-    const OTHER_PHRASES: &[&str] = &[
-        "query letter",
-        "youtube script",
-        "youtube video script",
-        "video script",
-        "sales script",
-        "radio script",
-        "radio program",
-        "in my room",
-        "in my house",
-    ];
-    // Who writes a program about films says what it shall do.
-    const PHRASES: &[&str] = &[
-        "a program to",
-        "a program that",
-        "a program which",
-        "a program in",
-        "a script to",
-        "a script that",
-        "a script which",
-        "a query to",
-        "a query that",
-        "a query which",
-    ];
     let is_said = |known: &[&str]| {
         lower.split(|letter: char| !letter.is_alphanumeric()).any(|word| known.contains(&word))
     };
     let has = |phrases: &[&str]| phrases.iter().any(|phrase| lower.contains(phrase));
-    is_said(&SHARED) && (is_said(OTHER_WORLDS) || has(OTHER_PHRASES)) && !has(PHRASES)
+    is_said(&SHARED) && (is_said(OTHER_WORLDS) || has(OTHER_PHRASES)) && !has(OF_PROGRAMS)
 }
 
 /// What Chinese and Japanese words hint at, which have no blanks between them.

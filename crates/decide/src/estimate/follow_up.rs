@@ -251,7 +251,7 @@ mod tests {
     use super::{is_follow_up, stands_alone};
 
     #[test]
-    fn what_goes_on_from_before_is_told_from_what_stands_alone() {
+    fn what_goes_on_from_before_is_told() {
         let on = [
             "continue",
             "ok, continue",
@@ -292,6 +292,10 @@ mod tests {
         for message in on {
             assert!(is_follow_up(message), "{message}");
         }
+    }
+
+    #[test]
+    fn what_asks_for_something_by_itself_goes_on_from_nothing() {
         let alone = [
             "",
             "hi",

@@ -351,6 +351,10 @@ mod tests {
             let found = stated_length(message).unwrap_or_default().exp();
             assert!((found - tokens).abs() < 1.0, "{message}: {found}");
         }
+    }
+
+    #[test]
+    fn other_counts_and_idioms_state_no_length() {
         for message in [
             "What is the word for cat?",
             "Sort words by length.",
