@@ -116,7 +116,7 @@ impl<T: From<IndexedEvent> + EventSize> ChoiceDriver<'_, T> {
     }
 
     /// Runs one part until the machine wants another one or is done. Where it is refused before a model saw it, and that may
-    /// pass, it is asked for again, so often at most.
+    /// pass, it is asked for again, so often at most, and as often as its target has retries left.
     async fn generate_part(
         &mut self,
         mut part: GenerationPart,
@@ -126,7 +126,8 @@ impl<T: From<IndexedEvent> + EventSize> ChoiceDriver<'_, T> {
             let result = self.call_part(part.clone()).await;
             let Err(ChoiceError::Failed(failure)) = result else { return result };
             self.progress.record_failure(&failure);
-            let Some(wait) = self.repeat_wait(&failure).filter(|_| repeats_left > 0) else {
+            let wait = self.repeat_wait(&failure).filter(|_| repeats_left > 0);
+            let Some(wait) = wait.filter(|_| self.job.backend.take_retry()) else {
                 return Err(ChoiceError::Failed(failure));
             };
             tracing::info!(%failure, ?wait, "the next call of an answer was refused, and is made again");

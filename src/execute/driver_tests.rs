@@ -3,10 +3,13 @@
 use std::sync::Arc;
 
 use crate::execute::{ChoiceTerms, EventLimits, ReservedOutput, WholeAnswer, event_channel};
+use stint_backend::Backend;
+use stint_backend::fleet::{AffinityKey, Fleet, FlowId, PermitRequest, RetrySettings, Settings, Target};
 use stint_backend::scripted::{ScriptedBackend, ScriptedReply};
 use stint_types::catalog::{EnforcementClass, LimitedBy, SolutionStopReason, ThinkingStopReason};
 use stint_types::chat::{Message, Request, Role};
-use stint_types::units::Tokens;
+use stint_types::metrics::Metrics;
+use stint_types::units::{Priority, Tokens};
 
 use super::*;
 
@@ -257,22 +260,54 @@ async fn an_upstream_that_reports_its_own_failure_has_thought_nothing_unseen() {
     assert_eq!(booked_of_failed(failure.unsent()).await, (Tokens::ZERO, 0), "no model saw it");
 }
 
-/// Runs a thought and an answer behind it, which is refused so often.
-async fn run_refused(times: usize) -> (Result<FinishReason, ChoiceError>, ChoiceProgress, usize) {
-    let script = Arc::new(ScriptedBackend::each(move |_, turn| {
+/// A thought and an answer behind it, which is refused so often.
+fn refused(times: usize) -> Arc<ScriptedBackend> {
+    Arc::new(ScriptedBackend::each(move |_, turn| {
         if (1..=times).contains(&turn) {
             ScriptedReply::new().refuses(Failure::new(Fault::Overload, "full").unsent())
         } else {
             ScriptedReply::new().thinks(1000).answers("word word")
         }
-    }));
+    }))
+}
+
+/// Runs an answer behind a thought.
+async fn run_behind_thought(
+    backend: Arc<dyn Backend>,
+) -> (Result<FinishReason, ChoiceError>, ChoiceProgress) {
     let deadline = Instant::now() + Duration::from_secs(600);
-    let backend = script.clone();
     let job = ChoiceJob { backend, request: request(), index: 0, seed: 0, deadline, cut_before: None };
     let mut progress = ChoiceProgress::new(terms(EnforcementClass::Continue));
     let (events, _seen) = event_channel::<IndexedEvent>(EVENTS);
     let ended = generate_choice(&job, &mut progress, &events).await;
+    (ended, progress)
+}
+
+async fn run_refused(times: usize) -> (Result<FinishReason, ChoiceError>, ChoiceProgress, usize) {
+    let script = refused(times);
+    let (ended, progress) = run_behind_thought(script.clone()).await;
     (ended, progress, script.records().len())
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_answer_is_asked_for_again_only_where_a_retry_is_left() {
+    for (attempts_max, calls) in [(1, 2), (3, 3)] {
+        let script = refused(1);
+        let target = Target { name: "t".into(), backend: script.clone(), tokenizer_id: None };
+        let retry = RetrySettings { attempts_max, ..RetrySettings::default() };
+        let settings = Settings { retry, ..Settings::default() };
+        let fleet = Fleet::new("m".into(), vec![target], Arc::new(Metrics::new().unwrap()), settings, 7);
+        let want = PermitRequest {
+            affinity: AffinityKey::of(&request()),
+            flow: FlowId(0),
+            calls: 1,
+            priority: Priority::Interactive,
+            deadline: Instant::now() + Duration::from_secs(600),
+        };
+        let permit = fleet.acquire(want).await.unwrap();
+        let (ended, _) = run_behind_thought(permit.backend()).await;
+        assert_eq!((ended.is_ok(), script.records().len()), (attempts_max > 1, calls));
+    }
 }
 
 #[tokio::test(start_paused = true)]

@@ -3,6 +3,7 @@
 //! The phase machine decides and counts, and is pure; the driver moves pieces between a backend and the caller. `vote` decides
 //! about several answers to one choice, and is pure too; `verify` calls the operator's verifier for them.
 
+mod answer_phases;
 mod choice;
 mod continuation;
 mod deadline;
@@ -28,6 +29,7 @@ mod usage_account;
 pub mod verify;
 pub mod vote;
 
+pub use answer_phases::AnswerPhases;
 pub use choice::{ChoiceError, ChoiceJob, IndexedEvent};
 pub use continuation::{ContinuationNeed, ContinuationRequest, ContinuationSender, continuation_channel};
 pub use driver::{ARRIVED_MAX, generate_choice};

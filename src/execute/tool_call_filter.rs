@@ -1,8 +1,13 @@
 //! Filters the tool calls of a choice where not each may pass, as in a step of an agent's run, and reports which of them the reader saw.
 
 use stint_sessions::agent::{AnswerCallLimits, ToolCallTrimmer, TrimResult};
-use stint_types::chat::{ChoiceEvent, FinishReason, Message, Role, ToolCall, ToolCounts, is_complete_json};
+use stint_types::chat::{
+    AnswerNote, ChoiceEvent, CommentaryPlace, FinishReason, Message, Role, ToolCall, ToolCounts,
+    is_complete_json,
+};
 use stint_types::units::Count;
+
+use super::answer_phases::AnswerPhases;
 
 /// Decides which of a choice's calls pass, and records what its reader saw.
 #[derive(Debug, Clone)]
@@ -32,20 +37,26 @@ struct DroppedCallCounts {
     watched: Count,
 }
 
-/// The answer as its reader has it.
-#[derive(Debug, Clone, Default)]
+/// The answer as its reader has it, who sends it back like that.
+#[derive(Debug, Clone)]
 struct VisibleReply {
+    commentary: CommentaryPlace,
+    phases: AnswerPhases,
     text: String,
     calls: Vec<(u32, ToolCall)>,
 }
 
 impl ToolCallFilter {
-    /// Lets through what `trim` does; `watched` only counts.
-    pub fn new(trim: ToolCallTrimmer, watched: Option<ToolCallTrimmer>) -> ToolCallFilter {
+    /// Lets through what `trim` does; `watched` only counts. The reader has what the model says on its way in that place.
+    pub fn new(
+        trim: ToolCallTrimmer,
+        watched: Option<ToolCallTrimmer>,
+        commentary: CommentaryPlace,
+    ) -> ToolCallFilter {
         ToolCallFilter {
             trim,
             watched,
-            reply: VisibleReply::default(),
+            reply: VisibleReply::new(commentary),
             dropped_before: DroppedCallCounts::default(),
             follows_text: false,
             end: None,
@@ -56,12 +67,12 @@ impl ToolCallFilter {
     pub(super) fn for_retry(&self, limits: &AnswerCallLimits) -> ToolCallFilter {
         let before = DroppedCallCounts { held: self.dropped(), watched: self.would_drop() };
         // What was said before the calls that did not pass stays said.
-        let reply = VisibleReply { text: self.reply.text.clone(), calls: Vec::new() };
+        let reply = VisibleReply { calls: Vec::new(), ..self.reply.clone() };
         ToolCallFilter {
             dropped_before: before,
             follows_text: !reply.text.trim().is_empty(),
             reply,
-            ..ToolCallFilter::new(self.trim.for_retry(limits), None)
+            ..ToolCallFilter::new(self.trim.for_retry(limits), None, self.reply.commentary)
         }
     }
 
@@ -140,13 +151,21 @@ impl ToolCallFilter {
 }
 
 impl VisibleReply {
+    fn new(commentary: CommentaryPlace) -> VisibleReply {
+        let phases = AnswerPhases::new(commentary);
+        VisibleReply { commentary, phases, text: String::new(), calls: Vec::new() }
+    }
+
     fn record(&mut self, event: &ChoiceEvent) {
         match event {
-            ChoiceEvent::Thought(_)
-            | ChoiceEvent::Signed(_)
-            | ChoiceEvent::Logprobs(_)
-            | ChoiceEvent::Note(_) => {}
-            ChoiceEvent::Answer(text) => self.text.push_str(text),
+            ChoiceEvent::Answer(text) if self.commentary == CommentaryPlace::Block => {
+                self.text.push_str(text);
+            }
+            ChoiceEvent::Answer(_) | ChoiceEvent::Note(AnswerNote::Phase(_) | AnswerNote::Refusal) => {
+                if let Some(ChoiceEvent::Answer(text)) = self.phases.place(event.clone()) {
+                    self.text.push_str(&text);
+                }
+            }
             ChoiceEvent::ToolCall(delta) => {
                 let known = self.calls.iter_mut().find(|(index, _)| *index == delta.index);
                 if let Some((_, call)) = known {
@@ -159,6 +178,42 @@ impl VisibleReply {
                 };
                 self.calls.push((delta.index, call));
             }
+            ChoiceEvent::Thought(_)
+            | ChoiceEvent::Signed(_)
+            | ChoiceEvent::Logprobs(_)
+            | ChoiceEvent::Note(_) => {}
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use stint_sessions::agent::Tools;
+
+    use super::*;
+
+    #[test]
+    fn a_reply_has_its_text_as_its_reader_is_given_it() {
+        let phase = |word: &str| ChoiceEvent::Note(AnswerNote::Phase(word.into()));
+        for (place, expected) in [
+            (CommentaryPlace::Block, "I look.{}"),
+            (CommentaryPlace::Paragraph, "I look.\n\n{}"),
+            (CommentaryPlace::Thought, "{}"),
+        ] {
+            let trim = ToolCallTrimmer::within(AnswerCallLimits::default(), Arc::new(Tools::default()));
+            let mut filter = ToolCallFilter::new(trim, None, place);
+            for event in [
+                phase("commentary"),
+                ChoiceEvent::Answer("I ".into()),
+                ChoiceEvent::Answer("look.".into()),
+                phase("final_answer"),
+                ChoiceEvent::Answer("{}".into()),
+            ] {
+                filter.push(event);
+            }
+            assert_eq!(filter.message().plain_text(), expected);
         }
     }
 }

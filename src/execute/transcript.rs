@@ -1,12 +1,13 @@
 //! Records the text of a choice for a later check of its form. It stays in memory while the request lives, up to a limit.
 
-use stint_types::chat::ChoiceEvent;
+use stint_types::chat::{AnswerNote, ChoiceEvent};
 
-/// An answer and its tool calls, as they were shown.
+/// An answer and its tool calls, as they were shown. What the model says on its way is no part of it.
 #[derive(Debug, Clone, Default)]
 pub struct AnswerTranscript {
     bytes_max: usize,
     is_truncated: bool,
+    is_commentary: bool,
     answer: String,
     calls: Vec<TranscriptToolCall>,
 }
@@ -38,11 +39,14 @@ impl AnswerTranscript {
             return;
         }
         match event {
+            ChoiceEvent::Answer(_) if self.is_commentary => {}
+            ChoiceEvent::Answer(text) => self.answer.push_str(text),
+            ChoiceEvent::Note(AnswerNote::Phase(word)) => self.is_commentary = &**word == "commentary",
+            ChoiceEvent::Note(AnswerNote::Refusal) => self.is_commentary = false,
             ChoiceEvent::Thought(_)
             | ChoiceEvent::Signed(_)
             | ChoiceEvent::Logprobs(_)
             | ChoiceEvent::Note(_) => {}
-            ChoiceEvent::Answer(text) => self.answer.push_str(text),
             ChoiceEvent::ToolCall(delta) => {
                 let place = match self.calls.iter().position(|call| call.index == delta.index) {
                     Some(place) => place,
@@ -59,5 +63,25 @@ impl AnswerTranscript {
         }
         let calls = self.calls.iter().map(|call| call.name.len() + call.arguments.len());
         self.is_truncated = self.answer.len() + calls.sum::<usize>() > self.bytes_max;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_a_model_says_on_its_way_is_no_part_of_the_answer() {
+        let phase = |word: &str| ChoiceEvent::Note(AnswerNote::Phase(word.into()));
+        let mut transcript = AnswerTranscript::with_bytes_max(99);
+        for event in [
+            phase("commentary"),
+            ChoiceEvent::Answer("I look.".into()),
+            phase("final_answer"),
+            ChoiceEvent::Answer("{}".into()),
+        ] {
+            transcript.record(&event);
+        }
+        assert_eq!(transcript.complete().map(|(answer, _)| answer), Some("{}"));
     }
 }

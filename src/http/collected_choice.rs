@@ -1,8 +1,7 @@
 //! The events of one choice collected into a whole, for answers that are one object.
 
-use stint_types::chat::{ChoiceEvent, FinishReason, is_complete_json};
-
-use super::answer_phases::{AnswerPhases, CommentaryPlace};
+use crate::execute::AnswerPhases;
+use stint_types::chat::{ChoiceEvent, CommentaryPlace, FinishReason, is_complete_json};
 
 /// The events of one choice, neighbours joined.
 #[derive(Debug, Clone, Default)]

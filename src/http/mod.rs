@@ -6,7 +6,6 @@ mod access_log;
 mod account_requests;
 pub mod admin;
 mod answer;
-mod answer_phases;
 mod anthropic;
 mod api_state;
 mod around;

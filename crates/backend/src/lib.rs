@@ -104,6 +104,11 @@ pub trait Backend: fmt::Debug + Send + Sync {
         let _ = (told, most);
     }
 
+    /// Takes one of the retries that there may be, for a call that is made again within an answer; false where none is left.
+    fn take_retry(&self) -> bool {
+        true
+    }
+
     /// How it writes, learned from its finished answers.
     fn output_stats(&self) -> OutputStats {
         OutputStats::default()
@@ -230,8 +235,8 @@ pub enum GenerationPart {
     /// Only the answer, after a thought that is closed by now: resumed from it (class `continue`), or in a new turn
     /// without thinking (class `turn`).
     Solution {
-        /// The thought so far, without tags.
-        thought: Thought,
+        /// The thought so far, without tags. It is shared, since it may be long, and the call made again.
+        thought: Arc<Thought>,
         /// What was already written of the answer, which goes on from there; usually nothing.
         answer: String,
         /// The solution budget.
@@ -260,8 +265,8 @@ impl GenerationPart {
     }
 
     /// The whole answer after a thought.
-    pub fn after_thought(thought: Thought, solution: Tokens) -> GenerationPart {
-        GenerationPart::Solution { thought, answer: String::new(), solution }
+    pub fn after_thought(thought: impl Into<Arc<Thought>>, solution: Tokens) -> GenerationPart {
+        GenerationPart::Solution { thought: thought.into(), answer: String::new(), solution }
     }
 }
 

@@ -1,5 +1,7 @@
 //! Continues an answer in another call, when it ended only for lack of money. The reader sees one answer.
 
+use std::sync::Arc;
+
 use stint_backend::{Failure, Fault, GenerationEnd, GenerationPart, Piece, Thought};
 use stint_types::catalog::{ContinuationLimit, LimitedBy, SolutionStopReason, ThinkingStopReason};
 use stint_types::units::Tokens;
@@ -70,7 +72,7 @@ impl ChoiceStateMachine {
         }
         if !self.thought.text.is_empty() {
             let thought = Thought { closed: true, ..std::mem::take(&mut self.thought) };
-            self.continuation.set_prior_thought(&thought);
+            self.continuation.set_prior_thought(&Arc::new(thought));
         }
         let solution = self.terms.solution.saturating_sub(self.account.solution_so_far()).max(Tokens(1));
         self.account.next_part(PartEnd::Completed);
@@ -93,7 +95,7 @@ impl ChoiceStateMachine {
     /// The part that continues this answer behind this thought.
     pub(super) fn continuing_part(
         &mut self,
-        thought: Thought,
+        thought: Arc<Thought>,
         answer: String,
         solution: Tokens,
     ) -> GenerationPart {
@@ -129,7 +131,7 @@ mod tests {
     }
 
     fn resumed(answer: &str, solution: u64) -> GenerationPart {
-        let thought = Thought::default();
+        let thought = Thought::default().into();
         GenerationPart::Solution { thought, answer: answer.to_owned(), solution: Tokens(solution) }
     }
 

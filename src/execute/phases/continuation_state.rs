@@ -1,5 +1,7 @@
 //! The state that the phase machine keeps of an answer, so that another call can continue it.
 
+use std::sync::Arc;
+
 use stint_backend::Thought;
 use stint_types::catalog::SolutionStopReason;
 
@@ -7,7 +9,7 @@ use stint_types::catalog::SolutionStopReason;
 #[derive(Debug, Clone, Default)]
 pub(super) struct ContinuationState {
     /// The thought that stands before the answer, where one was resumed from.
-    prior_thought: Thought,
+    prior_thought: Arc<Thought>,
     /// Another call is paid for.
     granted: bool,
     /// Why none is.
@@ -20,12 +22,12 @@ pub(super) struct ContinuationState {
 
 impl ContinuationState {
     /// The answer is asked for behind this thought.
-    pub(super) fn set_prior_thought(&mut self, thought: &Thought) {
+    pub(super) fn set_prior_thought(&mut self, thought: &Arc<Thought>) {
         self.prior_thought.clone_from(thought);
     }
 
     /// The thought that stands before the answer.
-    pub(super) fn prior_thought(&self) -> Thought {
+    pub(super) fn prior_thought(&self) -> Arc<Thought> {
         self.prior_thought.clone()
     }
 

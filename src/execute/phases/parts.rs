@@ -1,5 +1,7 @@
 //! The calls that a choice consists of: the first, the answer after a thought, a second try.
 
+use std::sync::Arc;
+
 use stint_backend::{GenerationPart, Thought};
 use stint_types::catalog::{EnforcementClass, ThinkingStopReason};
 use stint_types::units::Tokens;
@@ -68,7 +70,7 @@ impl ChoiceStateMachine {
     }
 
     /// Ends the part that thinks; the thought is what the next part is to read of it.
-    pub(super) fn close_thought(&mut self, ended: ThinkingStopReason, part_end: PartEnd) -> Thought {
+    pub(super) fn close_thought(&mut self, ended: ThinkingStopReason, part_end: PartEnd) -> Arc<Thought> {
         self.end_thinking(ended);
         self.take_back_thinking(ended != ThinkingStopReason::Closed);
         let mut thought = std::mem::take(&mut self.thought);
@@ -78,6 +80,7 @@ impl ChoiceStateMachine {
         self.class = self.resume_class().unwrap_or(self.class);
         self.thinks = false;
         thought.closed = self.account.spent.thinking_ended == ThinkingStopReason::Closed;
+        let thought = Arc::new(thought);
         if self.terms.continuation.is_some() {
             self.continuation.set_prior_thought(&thought);
         }

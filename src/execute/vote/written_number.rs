@@ -10,14 +10,14 @@ const POINT_MOVE_MAX: u32 = 400;
 /// What stands between a number and its power of ten.
 const TIMES: [&str; 6] = ["\\times", "\\cdot", "×", "·", "*", "x"];
 
-/// What turns the number beside it into another.
-const IRRATIONAL: [&str; 4] = ["\\sqrt", "√", "\\pi", "π"];
+/// What turns the number beside it into another. A fraction is left only where it stands behind a whole number.
+const OPERATORS: [&str; 6] = ["\\sqrt", "√", "\\pi", "π", "\\frac{", "binom{"];
 
 /// Commands that say nothing about the value of the number beside them.
 const LABELS: [&str; 6] = ["\\text", "\\mathrm", "\\mathbf", "\\approx", "\\quad", "\\circ"];
 
 /// Spellings of LaTeX, and what is read for them.
-const SPELLINGS: [(&str, &str); 21] = [
+const SPELLINGS: [(&str, &str); 18] = [
     ("−", "-"),
     ("–", "-"),
     ("\\(", "$"),
@@ -35,9 +35,6 @@ const SPELLINGS: [(&str, &str); 21] = [
     ("{,}", ","),
     ("^{\\circ}", "°"),
     ("^\\circ", "°"),
-    ("\\frac{", ""),
-    ("\\dfrac{", ""),
-    ("\\tfrac{", ""),
     ("}{", "/"),
 ];
 
@@ -74,8 +71,24 @@ fn plain_spelling(text: &str) -> String {
         plain.push(raised.map_or(character, |(_, digit)| digit));
     }
     let plain = SPELLINGS.iter().fold(plain, |plain, (from, to)| plain.replace(from, to));
+    let plain = plain_fractions(&plain);
     // A blank before a command parts nothing: "2 \sqrt{3}".
     plain.replace(" \\", "\\")
+}
+
+/// Fractions without their command, but for those behind a digit: that is a mixed number, or a product.
+fn plain_fractions(text: &str) -> String {
+    let (mut plain, mut rest) = (String::with_capacity(text.len()), text);
+    while let Some((before, behind)) = rest.split_once("frac{") {
+        rest = behind;
+        let command = ["\\", "\\d", "\\t"].iter().find_map(|begin| before.strip_suffix(begin));
+        plain.push_str(command.unwrap_or(before));
+        let number = plain.strip_suffix(' ').unwrap_or(&plain);
+        if number.ends_with(|end: char| end.is_ascii_digit()) {
+            plain.push_str("\\frac{");
+        }
+    }
+    plain + rest
 }
 
 fn last_of(text: &str) -> Option<String> {
@@ -190,7 +203,7 @@ fn expression(text: &str, number: &WrittenNumber) -> Option<String> {
     let right = after.split(is_gap).next().unwrap_or(after);
     let whole = format!("{left}{}{right}", &text[number.start..number.end]);
     let is_power = after.starts_with('^') || before.trim_end_matches(['{', '-', '+']).ends_with('^');
-    if !is_power && !IRRATIONAL.iter().any(|sign| whole.contains(sign)) {
+    if !is_power && !OPERATORS.iter().any(|sign| whole.contains(sign)) {
         return None;
     }
     let whole = whole.trim_start_matches(|begin: char| begin.is_alphabetic() || ":,*".contains(begin));

@@ -10,7 +10,7 @@ use stint_sessions::agent::{
     Finality, HistoryHash, LastStep, ToolCallTrimmer,
 };
 use stint_types::catalog::{ChoiceUsage, Offer, TaskClass};
-use stint_types::chat::{EpisodeLimits, FinishReason, Role, ToolCounts};
+use stint_types::chat::{CommentaryPlace, EpisodeLimits, FinishReason, Role, ToolCounts};
 use stint_types::metrics::{Metrics, ToolDecision};
 use stint_types::units::{AccountId, Count, EpisodeId, Money, Timestamp, Tokens};
 
@@ -90,10 +90,10 @@ impl PassedToolCalls {
 }
 
 impl RunningStep {
-    /// Holds one choice to what was set aside for it.
-    pub(crate) fn passing(&self) -> ToolCallFilter {
+    /// Holds one choice to what was set aside for it. Its caller has what the model says on its way in that place.
+    pub(crate) fn passing(&self, commentary: CommentaryPlace) -> ToolCallFilter {
         let trim = |step| ToolCallTrimmer::new(step, self.manager.inner.tools.clone());
-        ToolCallFilter::new(trim(&self.plan), self.observed_step.as_ref().map(trim))
+        ToolCallFilter::new(trim(&self.plan), self.observed_step.as_ref().map(trim), commentary)
     }
 
     /// The name of the episode.

@@ -33,7 +33,7 @@ const JOBS_MAX: usize = 4096;
 /// What a gateway has learned and keeps learning. Clones share it.
 #[derive(Clone, Default)]
 pub struct Learning {
-    inner: Option<Arc<LearningInner>>,
+    pub(super) inner: Option<Arc<LearningInner>>,
     /// Also of who learns nothing else: forecasts go by them.
     prompt_ratios: Arc<PromptRatios>,
 }

@@ -233,6 +233,7 @@ impl StateExchange {
         if read.take_over(&*stories, &self.replica, &own, &self.inner.take_over).await? {
             self.submit(LearnJob::TakenOver(left)).await;
         } else {
+            self.inner.take_over.end();
             others.extend(left);
             stories.save_state(&saved(&self.replica, &own_alone, false), &[]).await?;
         }

@@ -12,11 +12,12 @@ use stint_types::catalog::Verdict;
 use stint_types::metrics::Metrics;
 use stint_types::units::RequestId;
 
-/// A store that takes over what others left, and does not say so.
+/// A store that takes over what others left, and does not say so; or in which another replica was quicker.
 #[derive(Default)]
 struct SilentStore {
     stories: MemoryHistoryStore,
     is_silent: AtomicBool,
+    is_late: AtomicBool,
 }
 
 impl HistoryStore for SilentStore {
@@ -60,6 +61,9 @@ impl HistoryStore for SilentStore {
         in_place_of: &'a [ReplicaState],
     ) -> BoxFuture<'a, Result<bool, HistoryStoreError>> {
         Box::pin(async move {
+            if !in_place_of.is_empty() && self.is_late.load(Ordering::SeqCst) {
+                return Ok(false);
+            }
             let saved = self.stories.save_state(own, in_place_of).await;
             if !in_place_of.is_empty() && self.is_silent.load(Ordering::SeqCst) {
                 pending::<()>().await;
@@ -123,4 +127,18 @@ async fn what_was_taken_over_when_the_gateway_ended_is_not_written_over() {
     tasks.stop();
     assert!(tasks.drain(Duration::from_secs(60)).await);
     check_taken_over(&store).await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_another_replica_was_quicker_to_take_over_is_not_waited_for() {
+    let (store, tasks) = (
+        Arc::new(SilentStore { is_late: AtomicBool::new(true), ..SilentStore::default() }),
+        Tasks::default(),
+    );
+    let learning = open(&store, &tasks).await;
+    leave_behind(&store).await;
+    tokio::time::sleep(LearnSettings::default().save_every + Duration::from_secs(1)).await;
+    assert!(!learning.inner.as_ref().unwrap().take_over.is_pending());
+    tasks.stop();
+    assert!(tasks.drain(Duration::from_secs(60)).await);
 }

@@ -23,8 +23,10 @@ impl OfferAttempt {
     /// One that has not begun.
     pub(super) fn new(context: &RequestContext, offer: &Offer) -> OfferAttempt {
         let growth = ReservationGrowth::of(offer, context.request.choices);
-        let filter =
-            context.step.as_ref().map_or_else(|| undeclared_filter(context), |step| Some(step.passing()));
+        let filter = match &context.step {
+            Some(step) => Some(step.passing(context.request.commentary)),
+            None => undeclared_filter(context),
+        };
         let terms = ChoiceTerms {
             whole: if growth.is_none() { whole_answer(context, offer) } else { WholeAnswer::Never },
             limits_thoughts: limits_thoughts(context, offer),
@@ -56,7 +58,7 @@ fn undeclared_filter(context: &RequestContext) -> Option<ToolCallFilter> {
     let are_calls_limited = limits.iter().any(|limit| matches!(limit.max, Amount::ToolCalls(_)));
     let limits = AnswerCallLimits::undeclared(request, tools, are_calls_limited);
     let trimmer = || ToolCallTrimmer::within(limits.clone(), tools.clone());
-    (!limits.is_unlimited()).then(|| ToolCallFilter::new(trimmer(), None))
+    (!limits.is_unlimited()).then(|| ToolCallFilter::new(trimmer(), None, request.commentary))
 }
 
 /// Whether an account or an episode limits thinking tokens. Where one limit holds thought and answer, all of it is set aside for

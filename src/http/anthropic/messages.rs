@@ -11,7 +11,6 @@ use serde_json::json;
 use crate::gateway::{PromptCount, RequestReceipt, RequestTask};
 use crate::http::access_log;
 use crate::http::answer::{ParsedRequest, answer};
-use crate::http::answer_phases::CommentaryPlace;
 use crate::http::api_state::ApiState;
 use crate::http::collected_choice::CollectedChoice;
 use crate::http::dialect::{ApiDialect, StreamWriter};
@@ -19,6 +18,7 @@ use crate::http::error::ApiError;
 use crate::http::json_response::json_response;
 use crate::http::received_request::{ReceivedRequest, RequestTerms};
 use crate::http::{images, nested_json};
+use stint_types::chat::CommentaryPlace;
 use stint_types::units::{RequestId, Timestamp};
 
 use super::render::message;
@@ -33,9 +33,9 @@ pub(in crate::http) async fn messages(
 ) -> Result<Response, ApiError> {
     let ReceivedRequest { tenant, headers, body, members, digest, extensions } =
         ReceivedRequest::receive(&service, request, RequestTerms::CHARGED).await?;
-    let (request, wanted) = read(members, &headers, &service.settings.efforts)?;
-    let dialect =
-        MessagesDialect { thoughts: wanted.thoughts, commentary: CommentaryPlace::in_blocks(&request) };
+    let (mut request, wanted) = read(members, &headers, &service.settings.efforts)?;
+    request.commentary = CommentaryPlace::in_blocks(request.response_format.as_ref());
+    let dialect = MessagesDialect { thoughts: wanted.thoughts, commentary: request.commentary };
     let call = ParsedRequest {
         headers,
         body,

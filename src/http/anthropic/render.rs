@@ -3,12 +3,11 @@
 use serde_json::{Value, json};
 
 use crate::gateway::RequestReceipt;
-use crate::http::answer_phases::CommentaryPlace;
 use crate::http::budget_report::budget;
 use crate::http::collected_choice::CollectedChoice;
 use crate::http::provider_members;
 use stint_types::catalog::{PromptCacheUsage, SolutionStopReason};
-use stint_types::chat::{AnswerApi, AnswerNote, ChoiceEvent, FinishReason};
+use stint_types::chat::{AnswerApi, AnswerNote, ChoiceEvent, CommentaryPlace, FinishReason};
 use stint_types::units::{RequestId, Tokens};
 
 use super::blocks;

@@ -2,15 +2,15 @@
 
 use serde_json::{Value, json};
 
+use crate::execute::AnswerPhases;
 use crate::gateway::{AnsweringModel, RequestReceipt, RequestTask};
-use crate::http::answer_phases::{AnswerPhases, CommentaryPlace};
 use crate::http::budget_report::budget;
 use crate::http::call_sequence::CallSequence;
 use crate::http::dialect::StreamWriter;
 use crate::http::error::ApiError;
 use crate::http::provider_members;
 use crate::http::signed;
-use stint_types::chat::{AnswerApi, AnswerNote, ChoiceEvent, SignedThought, ToolCallDelta};
+use stint_types::chat::{AnswerApi, AnswerNote, ChoiceEvent, CommentaryPlace, SignedThought, ToolCallDelta};
 use stint_types::units::{RequestId, Tokens};
 
 use super::blocks;

@@ -2,11 +2,10 @@
 
 use serde_json::{Map, Value, json};
 
-use crate::http::answer_phases::CommentaryPlace;
 use crate::http::collected_choice::CollectedChoice;
 use crate::http::provider_members::DECLINED;
 use crate::http::signed;
-use stint_types::chat::{AnswerNote, ChoiceEvent, ToolCallDelta};
+use stint_types::chat::{AnswerNote, ChoiceEvent, CommentaryPlace, ToolCallDelta};
 
 /// What the events of a choice come to.
 #[derive(Debug, Default)]

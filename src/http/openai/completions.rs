@@ -11,12 +11,12 @@ use futures_util::future::BoxFuture;
 
 use crate::gateway::{RequestReceipt, RequestTask};
 use crate::http::answer::{ParsedRequest, answer};
-use crate::http::answer_phases::CommentaryPlace;
 use crate::http::api_state::ApiState;
 use crate::http::collected_choice::CollectedChoice;
 use crate::http::dialect::{ApiDialect, StreamWriter};
 use crate::http::error::ApiError;
 use crate::http::received_request::{ReceivedRequest, RequestTerms};
+use stint_types::chat::CommentaryPlace;
 use stint_types::units::{RequestId, Timestamp};
 
 use super::read;
@@ -48,15 +48,16 @@ async fn complete(
 ) -> Result<Response, ApiError> {
     let ReceivedRequest { tenant, headers, body, members, digest, extensions } =
         ReceivedRequest::receive(service, request, RequestTerms::CHARGED).await?;
-    let (request, wanted) = match format {
+    let (mut request, wanted) = match format {
         CompletionFormat::Chat => read(members, &headers, &service.settings.efforts)?,
         CompletionFormat::Text => read_text(members, &headers)?,
     };
+    request.commentary = CommentaryPlace::in_text(request.response_format.as_ref());
     let options = OpenAiRenderOptions {
         kind: format,
         thoughts: wanted.thoughts,
         mirror: service.settings.mirror_reasoning,
-        commentary: CommentaryPlace::in_text(&request),
+        commentary: request.commentary,
     };
     let dialect = CompletionsDialect { options, include_usage: wanted.include_usage };
     let call = ParsedRequest {

@@ -4,11 +4,10 @@ use serde::Serialize;
 use serde_json::{Map, Value};
 
 use crate::gateway::RequestReceipt;
-use crate::http::answer_phases::CommentaryPlace;
 use crate::http::budget_report::{BudgetReport, budget};
 use crate::http::collected_choice::CollectedChoice;
 use crate::http::{provider_members, signed};
-use stint_types::chat::{AnswerApi, ChoiceEvent};
+use stint_types::chat::{AnswerApi, ChoiceEvent, CommentaryPlace};
 use stint_types::units::{RequestId, Timestamp};
 
 use super::choice_content::ChoiceContent;

@@ -5,8 +5,8 @@ use std::sync::Arc;
 use serde::Serialize;
 use serde_json::{Value, json};
 
+use crate::execute::AnswerPhases;
 use crate::gateway::{AnsweringModel, RequestReceipt, RequestTask};
-use crate::http::answer_phases::AnswerPhases;
 use crate::http::budget_report::budget;
 use crate::http::dialect::StreamWriter;
 use crate::http::error::ApiError;

@@ -131,6 +131,17 @@ impl Fleet {
         }
     }
 
+    /// Takes one of a target's retries, for a call that it refused within an answer; false where none is left, or none is wanted.
+    pub(super) fn take_retry(&self, place: usize) -> bool {
+        let is_wanted = self.settings().retry.attempts_max > 1;
+        let is_taken = is_wanted && self.lock().targets.take_retry(place, Instant::now());
+        if is_taken {
+            let (model, name) = (&*self.model, &*self.targets[place].name);
+            self.metrics.backends.retries.with_label_values(&[model, name]).inc();
+        }
+        is_taken
+    }
+
     /// How its targets are treated.
     pub fn settings(&self) -> Settings {
         **self.settings.load()

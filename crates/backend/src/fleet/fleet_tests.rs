@@ -3,7 +3,7 @@ use std::time::Duration;
 
 use futures_util::StreamExt;
 
-use crate::fleet::{AffinityKey, BreakerSettings, ConcurrencySettings, FlowId, PlannedCalls};
+use crate::fleet::{AffinityKey, BreakerSettings, ConcurrencySettings, FlowId, PlannedCalls, RetrySettings};
 use crate::scripted::{PieceGate, ScriptedBackend, ScriptedReply};
 use crate::{BackendCall, Fault, GenerationPart};
 use stint_types::catalog::EnforcementClass;
@@ -337,6 +337,21 @@ async fn retries_wait_as_long_as_the_targets_rest_but_not_too_long() {
     let seat = fleet.acquire_retry(&want, &[]).unwrap();
     assert!(!call(&seat).await);
     assert_eq!(fleet.retry_wait(2, &want), None, "half a minute is too long");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_call_that_is_made_again_within_an_answer_takes_one_of_the_retries() {
+    let limited = |attempts_max| {
+        let retry = RetrySettings { attempts_max, share: 0.0, per_second: 2, ..RetrySettings::default() };
+        Settings { retry, ..Settings::default() }
+    };
+    let fleet = fleet(&[works()], limited(3));
+    let seat = fleet.acquire(want(Priority::Interactive, 60)).await.unwrap();
+    assert_eq!([(); 3].map(|()| seat.backend().take_retry()), [true, true, false]);
+    assert_eq!(fleet.metrics.backends.retries.with_label_values(&["m", "target 0"]).get(), 2);
+    fleet.reconfigure(limited(1));
+    tokio::time::advance(Duration::from_secs(2)).await;
+    assert!(!seat.backend().take_retry(), "one attempt is all that is wanted");
 }
 
 #[tokio::test(start_paused = true)]

@@ -126,6 +126,10 @@ impl Backend for MonitoredBackend {
         self.fleet.output_tracker(self.target_index).record_prompt(reported, most);
     }
 
+    fn take_retry(&self) -> bool {
+        self.fleet.take_retry(self.target_index)
+    }
+
     fn output_stats(&self) -> OutputStats {
         self.fleet.output_tracker(self.target_index).stats()
     }

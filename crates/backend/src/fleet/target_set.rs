@@ -247,6 +247,11 @@ impl TargetSet {
         TargetSelection::Selected { index: place, is_probe: probe }
     }
 
+    /// Takes one of a target's retries, without a place: the call that it is for has one. False where none is left.
+    pub(super) fn take_retry(&mut self, place: usize, now: Instant) -> bool {
+        self.targets[place].retry_budget.withdraw(now, 1)
+    }
+
     /// Whether each target may be asked for this account; where none is named, how it stands.
     fn admissions(&self, flow: Option<FlowId>, now: Instant) -> Vec<BreakerAdmission> {
         self.targets.iter().map(|member| member.breaker.admission(flow, now)).collect()

@@ -122,7 +122,7 @@ async fn a_thought_that_is_cut_is_gone_on_with_before_its_model_is_let_go() {
     drop(thinking);
     tokio::time::sleep(Duration::from_millis(200)).await;
     assert!(local.engine.is_loaded());
-    let thought = Thought { text: "30*4=1".into(), ..Thought::default() };
+    let thought = Thought { text: "30*4=1".into(), ..Thought::default() }.into();
     run(&local, GenerationPart::Solution { thought, answer: String::new(), solution: Tokens(4) }).await;
     assert_eq!(local.engine.totals().loads, loads);
     // An answer that has come to its end keeps nothing: that of the cut one has passed.

@@ -198,7 +198,7 @@ pub(super) fn part(fixture: &Value) -> GenerationPart {
         "whole" => GenerationPart::Whole { thinking: thinking(), solution: solution() },
         "thought" => GenerationPart::Thought { thinking: thinking(), solution: solution() },
         "solution" => GenerationPart::Solution {
-            thought: thought(&part["thought"]),
+            thought: thought(&part["thought"]).into(),
             answer: part["answer"].as_str().unwrap_or_default().to_owned(),
             solution: solution(),
         },

@@ -3,6 +3,7 @@
 //! Nothing here knows HTTP, money, or a provider.
 
 mod budget;
+mod commentary_place;
 mod effort_changes;
 mod embedding;
 mod episode;
@@ -19,6 +20,7 @@ mod tools;
 mod vendor_headers;
 
 pub use budget::{Budget, MemberNames, ReasoningEffort, TaskBudget};
+pub use commentary_place::CommentaryPlace;
 pub use effort_changes::{EffortChange, EffortChanges};
 pub use embedding::{EmbeddingInputs, EmbeddingRequest};
 pub use episode::{EpisodeLimits, EpisodeRaise};

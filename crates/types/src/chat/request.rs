@@ -7,7 +7,9 @@ use serde_json::{Map, Value};
 use crate::trace::TraceLink;
 use crate::units::{Money, Priority};
 
-use super::{Budget, CacheTtl, ContentPart, EffortChanges, Message, RawPrompt, Role, VendorHeaders};
+use super::{
+    Budget, CacheTtl, CommentaryPlace, ContentPart, EffortChanges, Message, RawPrompt, Role, VendorHeaders,
+};
 
 /// How tokens are drawn.
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -105,6 +107,8 @@ pub struct Request {
     pub response_format: Option<Value>,
     /// By whose rules the schemas of that form and of tools are written.
     pub schema_rules: SchemaRules,
+    /// Where its caller is shown what the model says on its way.
+    pub commentary: CommentaryPlace,
     /// What the caller wants to spend.
     pub budget: Budget,
     /// Where the caller changes in the middle of the conversation how deep the model is to think.
@@ -189,6 +193,7 @@ impl Request {
             asked_tool_choice: None,
             response_format: None,
             schema_rules: SchemaRules::default(),
+            commentary: CommentaryPlace::default(),
             budget: Budget::default(),
             effort_changes: EffortChanges::default(),
             streams: false,

@@ -41,6 +41,9 @@ const COUNTED: [&str; 6] = [
     "output_tokens_details",
 ];
 
+/// Those of them that together are the prompt's.
+const PROMPT_COUNTS: [&str; 3] = ["input_tokens", "cache_creation_input_tokens", "cache_read_input_tokens"];
+
 /// Why an answer was cut, where no other API has a word for it.
 const UNTRANSLATED_REASONS: [&str; 2] = ["pause_turn", "model_context_window_exceeded"];
 
@@ -137,10 +140,15 @@ impl AnthropicReader {
         }
     }
 
-    /// Takes counts. What was counted of the prompt stays: some servers say 0 of it at the end.
+    /// Takes counts. What was counted of the prompt stays: some servers say 0 of all of it at the end. Others say only there what of it
+    /// was cached, and 0 of the rest.
     fn count(&mut self, usage: &Value) {
+        let counts_prompt = PROMPT_COUNTS
+            .iter()
+            .any(|name| usage.get(*name).is_some_and(|count| !(count.is_null() || is_nothing(count))));
         for (name, count) in usage.as_object().into_iter().flatten() {
-            let was_told = name != "output_tokens" && is_nothing(count) && self.counts.contains_key(name);
+            let says_nothing = name != "output_tokens" && !counts_prompt && is_nothing(count);
+            let was_told = says_nothing && self.counts.contains_key(name);
             if !(count.is_null() || was_told) {
                 self.counts.insert(name.clone(), count.clone());
             }

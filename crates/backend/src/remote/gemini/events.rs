@@ -114,16 +114,14 @@ impl GeminiReader {
     }
 
     fn candidate(&mut self, candidate: GeminiCandidate, pieces: &mut VecDeque<Piece>) -> Result<(), Failure> {
-        if !candidate.content.parts.is_empty() {
-            self.answer_end.more_came();
-        }
+        let has_more = !candidate.content.parts.is_empty();
         for part in candidate.content.parts {
             self.part(part, pieces);
         }
-        if let Some(word) = candidate.finish_reason {
-            self.ending = Some(self.finish(&word)?);
-            self.answer_end.stated(&word);
+        if let Some(word) = &candidate.finish_reason {
+            self.ending = Some(self.finish(word)?);
         }
+        self.answer_end.read(has_more, candidate.finish_reason.as_deref());
         Ok(())
     }
 

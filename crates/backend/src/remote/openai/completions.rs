@@ -89,14 +89,14 @@ impl crate::remote::EventReader for OpenAiCompletionReader {
             return Err(refusal::of_event(&chunk.error));
         }
         for choice in chunk.choices.into_iter().take(1) {
-            if !choice.text.is_empty() {
-                self.answer_end.more_came();
+            let has_more = !choice.text.is_empty();
+            if has_more {
                 pieces.push_back(Piece::Answer { text: choice.text, tokens: Tokens::ZERO });
             }
-            if let Some(word) = choice.finish_reason {
-                self.ending = Some(finish_word::ending(&word)?);
-                self.answer_end.stated(&word);
+            if let Some(word) = &choice.finish_reason {
+                self.ending = Some(finish_word::ending(word)?);
             }
+            self.answer_end.read(has_more, choice.finish_reason.as_deref());
         }
         pieces.extend(usage.map(Piece::Usage));
         Ok(())

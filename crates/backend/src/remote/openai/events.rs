@@ -139,13 +139,10 @@ impl OpenAiChatReader {
             self.calls.read(call, pieces);
         }
         distribute_tokens(tokens, pieces);
-        if pieces.len() > before {
-            self.answer_end.more_came();
+        if let Some(word) = &choice.finish_reason {
+            self.ending = Some(finish_word::ending(word)?);
         }
-        if let Some(word) = choice.finish_reason {
-            self.ending = Some(finish_word::ending(&word)?);
-            self.answer_end.stated(&word);
-        }
+        self.answer_end.read(pieces.len() > before, choice.finish_reason.as_deref());
         Ok(())
     }
 

@@ -15,12 +15,13 @@ impl UpstreamError {
                 let failure = Failure::new(Fault::Caller, excess.message()).unsent().code(REQUEST_TOO_LARGE);
                 Failure { retry: Retry::Elsewhere, ..failure }
             }
-            // Some refuse what the caller wrote like that, and as if its key had no permission. It must not cost others the model.
-            403 if self.is_content_refusal() => self.refusal(&refused),
+            // xAI refuses what the caller wrote as if the key had no permission. It must not cost others the model.
+            403 if self.is_unpermitted_content() => self.refusal(&refused),
             // Some upstreams say 400 to a bad key, and 429 to an empty account.
             400..=499 if self.is_account_error() => {
                 refused(Fault::Credential, ": it refuses our key or our account")
             }
+            403 if self.is_content_refusal() => self.refusal(&refused),
             401..=403 => refused(Fault::Credential, ""),
             429 => refused(Fault::Overload, ""),
             529 => failure(Fault::Overload, ""),
@@ -136,6 +137,10 @@ mod tests {
     fn a_refused_key_or_an_empty_account_is_ours() {
         check(401, "", Fault::Credential, "the upstream answered 401");
         check(403, r#"{"error":"no"}"#, Fault::Credential, "the upstream answered 403");
+        let flagged = "Your account was flagged: see our content policy";
+        let body =
+            serde_json::json!({ "error": { "message": flagged, "type": "permission_error" } }).to_string();
+        check(403, &body, Fault::Credential, "the upstream answered 403: it refuses our key or our account");
         let body = r#"{"error":{"message":"You exceeded your quota","code":"insufficient_quota"}}"#;
         let message = "the upstream answered 429: it refuses our key or our account";
         check(429, body, Fault::Credential, message);

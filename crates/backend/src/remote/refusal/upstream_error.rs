@@ -39,16 +39,12 @@ const OVERFLOW_PHRASES: [&str; 16] = [
     "range of input length should be",
 ];
 
-/// What providers say where they take offence at what the caller wrote, in small letters; the last two are xAI's.
-const CONTENT_PHRASES: [&str; 7] = [
-    "moderation",
-    "flagged",
-    "content_filter",
-    "content policy",
-    "content_policy",
-    "violates usage guidelines",
-    "safety_check",
-];
+/// What providers say where they take offence at what the caller wrote, in small letters.
+const CONTENT_PHRASES: [&str; 5] =
+    ["moderation", "flagged", "content_filter", "content policy", "content_policy"];
+
+/// What xAI says where it does, in small letters, and of nothing else: it says it as if the key had no permission.
+const UNPERMITTED_CONTENT_PHRASES: [&str; 2] = ["violates usage guidelines", "safety_check"];
 
 /// What an upstream says of an error, in any of the common shapes.
 pub(super) struct UpstreamError {
@@ -110,9 +106,18 @@ impl UpstreamError {
 
     /// True if it is about what the caller wrote.
     pub(super) fn is_content_refusal(&self) -> bool {
+        self.says_any(&CONTENT_PHRASES) || self.is_unpermitted_content()
+    }
+
+    /// True if it is about what the caller wrote, even where it says that our key has no permission.
+    pub(super) fn is_unpermitted_content(&self) -> bool {
+        self.says_any(&UNPERMITTED_CONTENT_PHRASES)
+    }
+
+    fn says_any(&self, phrases: &[&str]) -> bool {
         let said =
             format!("{} {}", self.words, self.message.as_deref().unwrap_or_default()).to_ascii_lowercase();
-        CONTENT_PHRASES.iter().any(|phrase| said.contains(phrase))
+        phrases.iter().any(|phrase| said.contains(phrase))
     }
 
     /// True if it is about our key or our account.

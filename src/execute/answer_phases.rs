@@ -3,41 +3,14 @@
 
 use serde_json::Value;
 
-use stint_types::chat::{AnswerNote, ChoiceEvent, Request};
+use stint_types::chat::{AnswerNote, ChoiceEvent, CommentaryPlace, SignedThought};
 
 /// What stands between the texts of two phases.
 const PARAGRAPH: &str = "\n\n";
 
-/// Where what a model says on its way stands in an answer.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum CommentaryPlace {
-    /// In the text of the answer, as a paragraph.
-    Paragraph,
-    /// In the answer, as a block of text: the API has blocks.
-    Block,
-    /// In the thought: the answer has the form that its caller states, and nothing else.
-    Thought,
-}
-
-impl CommentaryPlace {
-    /// In an API whose answers are one text.
-    pub(super) fn in_text(request: &Request) -> CommentaryPlace {
-        if states_form(request) { CommentaryPlace::Thought } else { CommentaryPlace::Paragraph }
-    }
-
-    /// In an API whose answers are blocks.
-    pub(super) fn in_blocks(request: &Request) -> CommentaryPlace {
-        if states_form(request) { CommentaryPlace::Thought } else { CommentaryPlace::Block }
-    }
-}
-
-fn states_form(request: &Request) -> bool {
-    request.response_format.as_ref().is_some_and(|format| format["type"] != "text")
-}
-
 /// Puts the events of one choice where they belong.
 #[derive(Debug, Clone)]
-pub(super) struct AnswerPhases {
+pub struct AnswerPhases {
     commentary: CommentaryPlace,
     phase: SpokenPhase,
     /// No text came since the phase began.
@@ -67,7 +40,8 @@ enum ThoughtTail {
 }
 
 impl AnswerPhases {
-    pub(super) fn new(commentary: CommentaryPlace) -> AnswerPhases {
+    /// For an answer that has said nothing yet.
+    pub fn new(commentary: CommentaryPlace) -> AnswerPhases {
         AnswerPhases {
             commentary,
             phase: SpokenPhase::Answer,
@@ -81,7 +55,7 @@ impl AnswerPhases {
 
     /// The event as the answer is to have it; nothing where it says something of a text that stands elsewhere. Where the API has
     /// blocks, the beginnings of phases are left in.
-    pub(super) fn place(&mut self, event: ChoiceEvent) -> Option<ChoiceEvent> {
+    pub fn place(&mut self, event: ChoiceEvent) -> Option<ChoiceEvent> {
         if self.commentary == CommentaryPlace::Block {
             return Some(event);
         }
@@ -104,6 +78,7 @@ impl AnswerPhases {
             ChoiceEvent::Note(AnswerNote::Annotation(source)) => {
                 Some(ChoiceEvent::Note(AnswerNote::Annotation(self.source(source))))
             }
+            ChoiceEvent::Signed(signed) => Some(ChoiceEvent::Signed(self.signed(signed))),
             event => Some(event),
         }
     }
@@ -147,18 +122,34 @@ impl AnswerPhases {
 
     /// A source, with its places counted in the answer's text as it is written.
     fn source(&self, mut source: Value) -> Value {
-        if self.added == self.moved {
-            return source;
-        }
-        for name in ["start_index", "end_index"] {
-            let place = source.get_mut("url_citation").and_then(|cited| cited.get_mut(name));
-            if let Some(place) = place
-                && let Some(at) = place.as_u64().and_then(|at| usize::try_from(at).ok())
-            {
-                *place = at.saturating_add(self.added).saturating_sub(self.moved).into();
+        if self.is_shifted() {
+            for name in ["start_index", "end_index"] {
+                let place = source.get_mut("url_citation").and_then(|cited| cited.get_mut(name));
+                place.into_iter().for_each(|place| self.shift(place));
             }
         }
         source
+    }
+
+    /// What a provider signed, with its place in the answer's text, where it has one, counted in the text as it is written. What comes
+    /// back is put there.
+    fn signed(&self, signed: SignedThought) -> SignedThought {
+        let read = self.is_shifted().then(|| serde_json::from_str::<Value>(&signed.block).ok()).flatten();
+        let Some(mut block) = read else { return signed };
+        let Some(place) = block.get_mut("after_letters") else { return signed };
+        self.shift(place);
+        SignedThought { block: block.to_string().into(), ..signed }
+    }
+
+    fn is_shifted(&self) -> bool {
+        self.added != self.moved
+    }
+
+    /// A place in the model's text becomes the one in the answer's.
+    fn shift(&self, place: &mut Value) {
+        if let Some(at) = place.as_u64().and_then(|at| usize::try_from(at).ok()) {
+            *place = at.saturating_add(self.added).saturating_sub(self.moved).into();
+        }
     }
 }
 
@@ -169,6 +160,8 @@ fn paragraph(is_apart: bool, text: String) -> String {
 #[cfg(test)]
 mod tests {
     use serde_json::json;
+
+    use stint_types::chat::{SigningDomain, ThoughtSigner};
 
     use super::*;
 
@@ -188,6 +181,14 @@ mod tests {
         let cited = json!({ "url": "https://a", "start_index": start, "end_index": start + 4 });
         let source = json!({ "type": "url_citation", "url_citation": cited });
         ChoiceEvent::Note(AnswerNote::Annotation(source))
+    }
+
+    fn signed(letters: u64) -> ChoiceEvent {
+        let item = json!({ "type": "reasoning", "encrypted_content": "x" });
+        let block = json!({ "after_text": true, "after_letters": letters, "after_calls": 0, "item": item })
+            .to_string();
+        let signer = ThoughtSigner { model: "m".into(), domain: SigningDomain::default() };
+        ChoiceEvent::Signed(SignedThought { signer, block: block.into() })
     }
 
     fn check(place: CommentaryPlace, said: Vec<ChoiceEvent>, expected: &[ChoiceEvent]) {
@@ -258,14 +259,17 @@ mod tests {
     }
 
     #[test]
-    fn a_form_is_stated_by_any_format_but_text() {
-        for (format, expected) in [
-            (None, CommentaryPlace::Paragraph),
-            (Some(json!({ "type": "text" })), CommentaryPlace::Paragraph),
-            (Some(json!({ "type": "json_object" })), CommentaryPlace::Thought),
-        ] {
-            let request = Request { response_format: format, ..Request::new("m", Vec::new()) };
-            assert_eq!(CommentaryPlace::in_text(&request), expected);
-        }
+    fn reasoning_comes_back_where_it_stood_in_the_text_as_it_is_written() {
+        let said = || {
+            let [first, second, last] = ["commentary", "commentary", "final_answer"].map(phase);
+            let (before, after) = (answer("I look."), answer("Wait."));
+            vec![first, before, signed(7), second, after, signed(12), last, answer("4"), signed(13)]
+        };
+        let expected =
+            [answer("I look."), signed(7), answer("\n\nWait."), signed(14), answer("\n\n4"), signed(17)];
+        check(CommentaryPlace::Paragraph, said(), &expected);
+        let expected =
+            [thought("I look."), signed(0), thought("\n\nWait."), signed(0), answer("4"), signed(1)];
+        check(CommentaryPlace::Thought, said(), &expected);
     }
 }
