@@ -25,10 +25,6 @@ const MODEL_SPREAD: f64 = 0.7;
 /// So many options make a choice; fewer are an answer of one's own.
 const OPTIONS_MIN: usize = 3;
 
-/// Of a model that was not measured here nothing is foretold to succeed more often than by this logit, in 995 of 1,000: nothing that
-/// the prior was fitted to did. So trivial requests are the same for all models, and the cheapest gets them.
-const SUREST: f64 = 5.3;
-
 /// How far an estimate is trusted of a model that was measured on its operator's own tasks.
 const MEASURED_CONFIDENCE: f64 = 0.6;
 
@@ -117,8 +113,7 @@ impl<'a> PriorEstimator<'a> {
         let (done, blind) = self.logits(&ability, known, &traits.values);
         let claimed = known.is_none().then(|| ability.level(self.class, true).spread);
         let sure = PriorCertainty::of(claimed, traits.familiarity);
-        let chance = |logit: f64| Chance::new(logistic(logit.min(SUREST)));
-        let (done, blind) = (chance(done), chance(blind));
+        let (done, blind) = (Chance::new(logistic(done)), Chance::new(logistic(blind)));
         ModelEstimate {
             demand: ModelDemand { done, blind, spread: sure.spread, ..usual },
             confidence: sure.confidence,

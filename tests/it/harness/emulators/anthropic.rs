@@ -111,7 +111,8 @@ impl Api for Anthropic {
         bound::check_betas(body, &asked).map_err(wrong)?;
         bound::check_task_budget(body).map_err(wrong)?;
         let prefix = is_bound(model).then(|| Prefix::read(model, body)).transpose().map_err(wrong)?;
-        Ok(Grant { model: model.to_owned(), bill: self.bill(body), thinking, most, shows, prefix })
+        let messages = body["messages"].as_array().map_or(0, Vec::len);
+        Ok(Grant { model: model.to_owned(), bill: self.bill(body), thinking, most, shows, prefix, messages })
     }
 
     fn events(&self, grant: &Grant, written: &Written) -> Vec<Emitted> {
@@ -149,7 +150,8 @@ impl Api for Anthropic {
             if at > 0 && !written.thought.is_empty() && prefix.is_some() {
                 thought(blocks.next().unwrap(), grant, written, false, &mut prefix, &mut events);
             }
-            let start = json!({"type": "tool_use", "id": format!("toolu_{at}"), "name": name, "input": {}});
+            let id = format!("toolu_{}_{at}", grant.messages);
+            let start = json!({"type": "tool_use", "id": id, "name": name, "input": {}});
             let called = json!({"type": "tool_use", "id": start["id"], "name": name, "input": input});
             prefix.iter_mut().for_each(|prefix| prefix.push(&called));
             let text = input.to_string();

@@ -87,6 +87,8 @@ pub(crate) struct Grant {
     pub(crate) shows: bool,
     /// What thoughts are bound to, where they are.
     pub(crate) prefix: Option<bound::Prefix>,
+    /// How many messages the conversation has, where ids of calls go by that.
+    pub(crate) messages: usize,
 }
 
 /// What the model wrote.
