@@ -78,10 +78,10 @@ pub async fn build(mut settings: Settings, source: ConfigSource) -> Result<App, 
     let identities = certificates::load(&settings).map_err(BuildError::Certificate)?;
     let listeners = Listeners::bind(&settings)?;
     let monitor = LedgerMonitor::new(metrics.clone(), alerts, &keys);
-    let shared =
-        SharedState::open(&settings, &database, keys, metrics, monitor, &request_tasks, &ledger_tasks)
-            .await?;
-    let shared = Arc::new(shared);
+    let opened =
+        SharedState::open(&settings, &database, keys, metrics, monitor, &request_tasks, &ledger_tasks);
+    // Boxed: it is most of what the start takes.
+    let shared = Arc::new(Box::pin(opened).await?);
     let recipes =
         recipe_ranges::lines(&settings.catalog, &loaded.calibration, |demand| shared.learning.adjust(demand));
     recipes.iter().for_each(|line| tracing::info!("{line}"));
