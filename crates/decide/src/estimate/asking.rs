@@ -1,6 +1,7 @@
 //! What the user says among what clients add: agents put notes of their own, and files, into the user's messages, in elements of
 //! their own.
 
+use std::borrow::Cow;
 use std::iter;
 use std::ops::Range;
 
@@ -113,7 +114,10 @@ struct ClientElement<'t> {
 pub(super) fn last_asked(messages: &[Message]) -> Option<usize> {
     let of_user = |message: &&Message| message.role == Role::User;
     let says = |message: &Message| {
-        message.content.is_empty() || !said(message).is_empty() || message.media().next().is_some()
+        message.content.is_empty()
+            || texts(message).any(is_plain)
+            || !said(message).is_empty()
+            || message.media().next().is_some()
     };
     let place = |is_it: &dyn Fn(&Message) -> bool| {
         messages.iter().rposition(|message| of_user(&message) && is_it(message))
@@ -123,6 +127,9 @@ pub(super) fn last_asked(messages: &[Message]) -> Option<usize> {
 
 /// The texts of a message but for what a client adds.
 pub(super) fn said(message: &Message) -> Vec<&str> {
+    if texts(message).all(is_plain) {
+        return texts(message).collect();
+    }
     let mut pieces: Vec<&str> = Vec::new();
     let mut questions: Vec<&str> = Vec::new();
     for text in texts(message) {
@@ -137,18 +144,38 @@ pub(super) fn said(message: &Message) -> Vec<&str> {
 
 /// What a message asks: see [`without_material`].
 pub(super) fn question_texts(message: &Message) -> Vec<&str> {
-    without_material(&said(message))
+    let said = said(message);
+    match without_material(&said) {
+        Cow::Borrowed(_) => said,
+        Cow::Owned(asked) => asked,
+    }
+}
+
+/// The bytes of that.
+pub(super) fn question_bytes(message: &Message) -> usize {
+    if texts(message).all(is_plain) {
+        return texts(message).map(str::len).sum();
+    }
+    question_texts(message).iter().map(|text| text.len()).sum()
+}
+
+/// True of a text in which no client put anything, as most are.
+fn is_plain(text: &str) -> bool {
+    !text.contains('<') && !begins_with_rules(text)
 }
 
 /// What is asked: what is [`said`] outside of files and their like, where that stands alone and works on none of them.
-pub(super) fn without_material<'t>(said: &[&'t str]) -> Vec<&'t str> {
+pub(super) fn without_material<'s, 't>(said: &'s [&'t str]) -> Cow<'s, [&'t str]> {
+    if said.iter().all(|text| !text.contains('<')) {
+        return said.into();
+    }
     let without = |text: &'t str| outside(text, &elements(text), ElementKind::Material);
     let asked: Vec<&'t str> = said.iter().copied().flat_map(without).collect();
     let bytes = |texts: &[&str]| texts.iter().map(|text| text.len()).sum::<usize>();
     let has_material = bytes(&asked) < bytes(said);
     let is_apart =
         || asked.iter().any(|text| stands_alone(text)) && !asked.iter().any(|text| works_on_material(text));
-    if has_material && is_apart() { asked } else { said.to_vec() }
+    if has_material && is_apart() { asked.into() } else { said.into() }
 }
 
 /// Whether a sentence has somebody work on what stands beside it: "Solve all the exercises."
@@ -235,11 +262,14 @@ fn opened_at(text: &str, at: usize) -> Option<(usize, usize)> {
     Some((place, at + 1 + tag + 1))
 }
 
+fn begins_with_rules(text: &str) -> bool {
+    text.trim_start().starts_with(RULES[0])
+}
+
 /// The rules of a project that a text begins with.
 fn rules(text: &str) -> Option<ClientElement<'_>> {
-    let [begins, ends] = RULES;
-    let has_rules = text.trim_start().starts_with(begins);
-    let at = has_rules.then(|| text.find(ends)).flatten()?;
+    let [_, ends] = RULES;
+    let at = begins_with_rules(text).then(|| text.find(ends)).flatten()?;
     Some(ClientElement { kind: ElementKind::Note, range: 0..at + ends.len(), inside: &text[..at] })
 }
 

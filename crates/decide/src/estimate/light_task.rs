@@ -66,6 +66,9 @@ impl<'t> LightTask<'t> {
     pub(super) fn of(message: &[&'t str]) -> Option<LightTask<'t>> {
         let (first, last) = (message.first()?.trim(), message.last()?.trim().rsplit('\n').next()?);
         let bytes: usize = message.iter().map(|part| part.trim().len()).sum();
+        if bytes < TEXT_MIN {
+            return None;
+        }
         let found = instruction_at_start(first).or_else(|| instruction_at_start(last));
         let found = found.or_else(|| instruction_that_names(first, last, bytes));
         let found = found.or_else(|| looked_up(message, bytes, last).then_some((last, LightAnswer::Label)));
@@ -126,8 +129,10 @@ fn instruction_at_start(text: &str) -> Option<(&str, LightAnswer)> {
 fn instruction_that_names<'t>(first: &'t str, last: &'t str, bytes: usize) -> Option<(&'t str, LightAnswer)> {
     let opening = opening(first);
     let named = opening.and_then(|line| task_named_in(line, bytes));
-    let asked = opening.unwrap_or_default().to_lowercase();
-    let begins_with_more = || MORE.iter().any(|word| asked.starts_with(word));
+    let begins_with_more = || {
+        let asked = opening.unwrap_or_default().to_lowercase();
+        MORE.iter().any(|word| asked.starts_with(word))
+    };
     named.or_else(|| task_named_in(last, bytes).filter(|_| !is_added(last) && !begins_with_more()))
 }
 

@@ -5,7 +5,7 @@
 
 use stint_types::chat::{ContentPart, Message, Request, Role};
 
-use super::asking::{last_asked, question_texts};
+use super::asking::{last_asked, question_bytes};
 use super::lengths::TextLengths;
 use super::scale::{as_number, log};
 
@@ -67,7 +67,7 @@ impl AgentStep {
         let results = run.iter().rev().filter(|message| message.role == Role::Tool);
         AgentStep {
             tools: request.tools.len(),
-            length: task.map_or(0, |task| question_texts(task).iter().map(|text| text.len()).sum()),
+            length: task.map_or(0, |task| question_bytes(task)),
             goes_on: run.iter().any(|message| message.role == Role::Tool),
             trouble: results.take(TROUBLE_MAX).take_while(|result| is_in_trouble(result)).count(),
         }
