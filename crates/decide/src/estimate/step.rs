@@ -67,7 +67,7 @@ impl AgentStep {
         let results = run.iter().rev().filter(|message| message.role == Role::Tool);
         AgentStep {
             tools: request.tools.len(),
-            length: task.map_or(0, |task| question_bytes(task)),
+            length: task.map_or(0, question_bytes),
             goes_on: run.iter().any(|message| message.role == Role::Tool),
             trouble: results.take(TROUBLE_MAX).take_while(|result| is_in_trouble(result)).count(),
         }
