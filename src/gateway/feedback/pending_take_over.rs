@@ -1,5 +1,5 @@
 //! What others left while it is being taken over. If nobody waited for the store's answer, the store may have it as ours, and
-//! whoever saves next would write over it.
+//! the next to save would write over it.
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 

@@ -69,7 +69,8 @@ impl<'t> LightTask<'t> {
         if bytes < TEXT_MIN {
             return None;
         }
-        let found = instruction_at_start(first).or_else(|| instruction_at_start(last));
+        let at_end = || if last == first { None } else { instruction_at_start(last) };
+        let found = instruction_at_start(first).or_else(at_end);
         let found = found.or_else(|| instruction_that_names(first, last, bytes));
         let found = found.or_else(|| looked_up(message, bytes, last).then_some((last, LightAnswer::Label)));
         let (instruction, answer) = found.filter(|(found, _)| found.len() + TEXT_MIN <= bytes)?;

@@ -174,7 +174,8 @@ const CHANCES: [&str; 13] = [
 /// Whether a text speaks of programs, or shows that one failed.
 pub(super) fn speaks_of_programs(text: &str) -> bool {
     ends(text).into_iter().any(|end| {
-        let lower = end.to_ascii_lowercase();
+        let mut room = [0; END_BYTES];
+        let lower = in_small_letters(end, &mut room);
         let is_meant = |found: &FoundPhrase<'_>| {
             let (at, goes_on) = (found.before.len(), found.after.starts_with(char::is_alphanumeric));
             match found.group {
@@ -185,7 +186,7 @@ pub(super) fn speaks_of_programs(text: &str) -> bool {
                 _ => true,
             }
         };
-        PROGRAMS.find(&lower, is_meant).is_some() || names_error(end)
+        PROGRAMS.find(lower, is_meant).is_some() || names_error(end)
     })
 }
 
@@ -193,8 +194,9 @@ pub(super) fn speaks_of_programs(text: &str) -> bool {
 pub(super) fn asks_for_mathematics(text: &str) -> bool {
     let is_short = text.len() <= SUM_MAX;
     ends(text).into_iter().any(|end| {
-        let lower = end.to_ascii_lowercase();
-        let has_number = is_short && count_numbers(&lower) >= 1;
+        let mut room = [0; END_BYTES];
+        let lower = in_small_letters(end, &mut room);
+        let has_number = is_short && count_numbers(lower) >= 1;
         let is_meant = |found: &FoundPhrase<'_>| match found.group {
             0 => begins_sentence(found),
             1 => true,
@@ -204,7 +206,7 @@ pub(super) fn asks_for_mathematics(text: &str) -> bool {
             5 => is_short,
             _ => is_short && asks_for_ways(found),
         };
-        MATHEMATICS.find(&lower, is_meant).is_some() || has_number && sets_sum(&lower)
+        MATHEMATICS.find(lower, is_meant).is_some() || has_number && sets_sum(lower)
     })
 }
 
@@ -212,6 +214,14 @@ fn ends(text: &str) -> [&str; 2] {
     let head = &text[..text.floor_char_boundary(END_BYTES)];
     let tail = text.len().saturating_sub(END_BYTES).max(head.len());
     [head, &text[text.ceil_char_boundary(tail)..]]
+}
+
+/// One of the ends with small letters for capitals of ASCII, in room that is given: every request is looked through.
+fn in_small_letters<'r>(end: &str, room: &'r mut [u8; END_BYTES]) -> &'r str {
+    let Some(room) = room.get_mut(..end.len()) else { return "" };
+    room.copy_from_slice(end.as_bytes());
+    room.make_ascii_lowercase();
+    str::from_utf8(room).unwrap_or_default()
 }
 
 fn words(text: &str) -> impl Iterator<Item = &str> {
