@@ -1,6 +1,7 @@
 //! The length that a message states for its answer: "in 600 words", "a 3000-word essay", "two paragraphs", "800字", "50 names",
 //! "only the number".
 
+use std::borrow::Cow;
 use std::ops::RangeInclusive;
 
 use super::number_words::{count_before, number};
@@ -211,19 +212,32 @@ pub(super) fn stated_length(message: &str) -> Option<f64> {
     let head = &message[..message.floor_char_boundary(LOOKED_AT)];
     let tail =
         &message[message.ceil_char_boundary(message.len().saturating_sub(LOOKED_AT)).max(head.len())..];
-    let parts = [tail, head].map(str::to_lowercase);
+    let [mut end, mut begin] = [[0; LOOKED_AT]; 2];
+    let parts = [in_small_letters(tail, &mut end), in_small_letters(head, &mut begin)];
     let found = one_word(&parts).or_else(|| find_in(&parts, items)).or_else(|| find_in(&parts, in_part))?;
     Some(found.clamp(TOKENS.0, TOKENS.1).ln())
 }
 
-fn find_in(parts: &[String], length: fn(&str) -> Option<f64>) -> Option<f64> {
+/// A part in small letters: in room that is given where it is ASCII, since every request is looked through.
+fn in_small_letters<'r>(part: &str, room: &'r mut [u8; LOOKED_AT]) -> Cow<'r, str> {
+    match room.get_mut(..part.len()).filter(|_| part.is_ascii()) {
+        Some(room) => {
+            room.copy_from_slice(part.as_bytes());
+            room.make_ascii_lowercase();
+            String::from_utf8_lossy(room)
+        }
+        None => part.to_lowercase().into(),
+    }
+}
+
+fn find_in(parts: &[Cow<'_, str>], length: fn(&str) -> Option<f64>) -> Option<f64> {
     parts.iter().find_map(|part| length(part))
 }
 
 /// The shortest length, where only a word or a number is asked for.
-fn one_word(parts: &[String]) -> Option<f64> {
-    let is_asked = |part: &String| ONE_WORD.find(part, is_only_answer).is_some();
-    let wants_more = |part: &String| NOT_ONE_WORD.iter().any(|word| part.contains(word));
+fn one_word(parts: &[Cow<'_, str>]) -> Option<f64> {
+    let is_asked = |part: &Cow<'_, str>| ONE_WORD.find(part, is_only_answer).is_some();
+    let wants_more = |part: &Cow<'_, str>| NOT_ONE_WORD.iter().any(|word| part.contains(word));
     (parts.iter().any(is_asked) && !parts.iter().any(wants_more)).then_some(TOKENS.0)
 }
 
