@@ -53,20 +53,22 @@ class Asking:
         self.openly, self.other, self.model, self.tokens = openly, other, model, tokens
 
     def check(self, at, case):
-        """Every second answer is streamed, and every third is drawn."""
+        """Every second answer is streamed, and every third is drawn, in every run the same one."""
         schema = {"name": "answer", "strict": True, "schema": case["schema"]}
-        said = self.chat({"type": "json_schema", "json_schema": schema}, streamed=at % 2 == 1, warm=at % 3 == 2)
+        said = self.chat({"type": "json_schema", "json_schema": schema}, streamed=at % 2 == 1, drawn_by=at if at % 3 == 2 else None)
         return verdict(said, case["schema"])
 
-    def chat(self, form, streamed, warm=False):
+    def chat(self, form, streamed, drawn_by=None):
         options = {
             "model": self.model,
             "messages": [{"role": "user", "content": QUESTION}],
             "response_format": form,
             "max_completion_tokens": self.tokens,
-            "temperature": 1 if warm else 0,
+            "temperature": 0,
             "reasoning_effort": "none",
         }
+        if drawn_by is not None:
+            options |= {"temperature": 1, "seed": drawn_by}
         if not streamed:
             [choice] = self.openly.chat.completions.create(**options).choices
             return choice.message.content, choice.finish_reason
