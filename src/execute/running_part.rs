@@ -40,6 +40,8 @@ pub(super) struct RunningPart {
     discarded: Tokens,
     thought_characters: u64,
     answer_characters: u64,
+    /// Of summaries of a hidden thought.
+    summary_characters: u64,
     /// The least that the thought has, and everything else.
     thought_least: TokenLowerBound,
     answer_least: TokenLowerBound,
@@ -106,6 +108,11 @@ impl RunningPart {
         self.since_usage.thought_characters += characters;
         self.since_usage.thought_bytes += u64::try_from(text.len()).unwrap_or(u64::MAX);
         self.thought_least.add(text);
+    }
+
+    /// More of a hidden thought's summary. Its length counts only where the upstream does not say how much of its total was thought.
+    pub(super) fn add_summary(&mut self, text: &str) {
+        self.summary_characters += weighted_characters(text);
     }
 
     pub(super) fn add_solution(&mut self, text: &str, tokens: Tokens) {
@@ -237,7 +244,9 @@ impl RunningPart {
         let usage = match (self.reported_usage(), self.hidden) {
             (Some(usage), _) => {
                 let corrected = self.corrected(usage, part_end, per_token);
-                let shared = self.share_reported(corrected, &seen);
+                let summary = tokens_in(self.summary_characters, per_token);
+                let shown = PartUsage { thinking: seen.thinking + summary, ..seen };
+                let shared = self.share_reported(corrected, &shown);
                 PartUsage { estimated: shared.estimated || corrected != usage, ..shared }
             }
             (None, Some(limit)) if part_end == PartEnd::BrokenOff && self.thought_characters == 0 => {

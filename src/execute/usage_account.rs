@@ -128,6 +128,11 @@ impl UsageAccount {
         self.update_running(|part| part.add_thinking(text, tokens));
     }
 
+    /// More of a hidden thought's summary.
+    pub(super) fn add_summary(&mut self, text: &str) {
+        self.update_running(|part| part.add_summary(text));
+    }
+
     pub(super) fn add_solution(&mut self, text: &str, tokens: Tokens) {
         self.update_running(|part| part.add_solution(text, tokens));
     }

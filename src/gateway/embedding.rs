@@ -95,16 +95,22 @@ impl Gateway {
                 let lost = || {
                     RequestRefusal::Failed(Failure::new(Fault::Backend, "the call ended without saying how"))
                 };
-                answered.await.unwrap_or_else(|_| Err(lost())).map_err(|refusal| (model, refusal))
+                let heard = tokio::select! {
+                    biased;
+                    answered = answered => answered.unwrap_or_else(|_| Err(lost())),
+                    () = self.state.parts.tasks.force_stopping() => Err(RequestRefusal::CutOff),
+                };
+                heard.map_err(|refusal| (model, refusal))
             }
             Err(refusal) => Err((OTHER.into(), refusal)),
         };
         let label = self.state.parts.route_label(&name);
         let (model, outcome) = match &result {
             Ok(vectors) => (vectors.model.clone(), "finished"),
-            Err((model, RequestRefusal::Failed(_) | RequestRefusal::Incapable { .. })) => {
-                (model.clone(), "failed")
-            }
+            Err((
+                model,
+                RequestRefusal::Failed(_) | RequestRefusal::Incapable { .. } | RequestRefusal::CutOff,
+            )) => (model.clone(), "failed"),
             Err(_) => ("none".into(), "refused"),
         };
         self.state.parts.metrics.requests.total.with_label_values(&[&*label, &*model, outcome]).inc();
@@ -293,12 +299,14 @@ impl EmbeddingTask {
                 Some(made.map(|embedded| self.believed(embedded)))
             }
         };
+        // Whom the end of this process cut off did not leave by themselves.
+        let unheard = if self.state.parts.tasks.is_force_stopping() { "failed" } else { "hung_up" };
         let (read, outcome) = match &made {
             Some(Ok(embedded)) => (embedded.prompt.unwrap_or(self.bound), "finished"),
             // What it may have read is among what was lost.
             Some(Err(_)) => (Tokens::ZERO, "failed"),
-            None if spend.is_calling => (self.bound, "hung_up"),
-            None => (Tokens::ZERO, "hung_up"),
+            None if spend.is_calling => (self.bound, unheard),
+            None => (Tokens::ZERO, unheard),
         };
         let (prompt, cost) = (read + spend.lost, self.cost(read, spend.begun) + spend.lost_cost);
         if let (Some(ticket), Some(Err(_)), Tokens::ZERO) = (&self.ticket, &made, prompt) {

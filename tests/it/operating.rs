@@ -266,15 +266,20 @@ pub(crate) fn silent_upstream() -> (String, Receiver<TcpStream>) {
 
 #[tokio::test]
 async fn what_is_cut_off_at_the_end_is_settled_and_that_is_a_good_end() {
+    let messages = json!([{ "role": "user", "content": "x" }]);
+    is_cut_off_and_settled("/v1/chat/completions", &json!({ "model": "m", "messages": messages })).await;
+    is_cut_off_and_settled("/v1/embeddings", &json!({ "model": "m", "input": "x" })).await;
+}
+
+async fn is_cut_off_and_settled(path: &str, body: &Value) {
     let (base, asked) = silent_upstream();
     let folder = Folder::new(&format!(
         "[server]\ndrain = '100ms'\n[engine]\nembedded = false\n[[backend]]\nbase_url = '{base}'\n\
-         [[backend.model]]\nname = 'm'\nprice_input = '1'\nprice_output = '1'\n"
+         [[backend.model]]\nname = 'm'\nserves = ['chat', 'embeddings']\nprice_input = '1'\nprice_output = '1'\n"
     ));
     let mut process = folder.serve();
-    let body = json!({ "model": "m", "messages": [{ "role": "user", "content": "x" }] }).to_string();
-    let request = process.client.post(format!("{}/v1/chat/completions", process.base));
-    let request = tokio::spawn(request.header("content-type", "application/json").body(body).send());
+    let request = process.client.post(format!("{}{path}", process.base));
+    let request = tokio::spawn(request.header("content-type", "application/json").body(body.to_string()).send());
     let upstream = tokio::task::spawn_blocking(move || asked.recv().unwrap()).await.unwrap();
     process.signal("TERM");
     let ended = tokio::task::spawn_blocking(move || process.ended()).await.unwrap();

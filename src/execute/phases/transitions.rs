@@ -26,7 +26,10 @@ impl ChoiceStateMachine {
             Piece::Tag { tokens, edge } => self.on_tag(tokens, edge),
             Piece::HandOff { tokens } => self.on_hand_off(tokens),
             Piece::Summary(text) if text.is_empty() => {}
-            Piece::Summary(text) => return ChoiceStep::Show(ChoiceEvent::Thought(text)),
+            Piece::Summary(text) => {
+                self.account.add_summary(&text);
+                return ChoiceStep::Show(ChoiceEvent::Thought(text));
+            }
             Piece::Signed(signed) => return ChoiceStep::Show(ChoiceEvent::Signed(signed)),
             Piece::Note(note) => return self.on_note(note),
             Piece::Members(members) => self.account.spent.add_members(*members),

@@ -170,7 +170,15 @@ pub(super) fn explain(
     if let (true, Some(model)) = (inputs.models.is_empty(), &inputs.wrong_specialty) {
         return RequestRefusal::WrongSpecialty { model: model.clone() };
     }
-    match (&refusal, fleets().filter_map(|fleet| fleet.unavailable_for_account(inputs.flow)).min()) {
+    let resting: Vec<_> = fleets()
+        .filter_map(|fleet| Some((fleet, fleet.unavailable_for_account(inputs.flow)?)))
+        .collect();
+    match (&refusal, resting.iter().map(|(_, rest)| *rest).min()) {
+        (plan::PlanRefusal::Unhealthy, Some(_))
+            if resting.iter().all(|(fleet, _)| fleet.has_refused_credential(inputs.flow)) =>
+        {
+            RequestRefusal::CredentialRefused
+        }
         (plan::PlanRefusal::Unhealthy, Some(retry_after))
             if fleets().all(|fleet| fleet.is_rate_limited(inputs.flow)) =>
         {

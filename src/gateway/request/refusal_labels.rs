@@ -28,7 +28,9 @@ pub(crate) fn limit_label(refusal: &RequestRefusal) -> String {
         RequestRefusal::Overloaded { .. } | RequestRefusal::Stopping | RequestRefusal::CutOff => {
             "flights".to_owned()
         }
-        RequestRefusal::CoolingDown { .. } | RequestRefusal::RateLimited { .. } => "targets".to_owned(),
+        RequestRefusal::CoolingDown { .. }
+        | RequestRefusal::RateLimited { .. }
+        | RequestRefusal::CredentialRefused => "targets".to_owned(),
         RequestRefusal::LimitExceeded(_) | RequestRefusal::Ledger(_) => "ledger".to_owned(),
         RequestRefusal::Idempotency(_) => "idempotency".to_owned(),
         RequestRefusal::EpisodeBusy { .. } => "episode busy".to_owned(),

@@ -56,6 +56,7 @@ impl From<RequestRefusal> for ApiError {
             RequestRefusal::Overloaded { retry_after } | RequestRefusal::CoolingDown { retry_after } => {
                 ApiError::overloaded(message, retry_after)
             }
+            RequestRefusal::CredentialRefused => ApiError::credential_refused(message),
             RequestRefusal::RateLimited { retry_after } => ApiError::rate_exceeded(message, retry_after),
             RequestRefusal::EpisodeBusy { retry_after, .. } => ApiError::episode_busy(message, retry_after),
             RequestRefusal::FundsReserved { shortfall, retry_after } => {
@@ -163,6 +164,13 @@ impl ApiError {
         self.0.param = param.or(self.0.param.take());
         self
     }
+
+    /// 502, for good: a refused key and an empty account stay what they are until the operator mends them.
+    fn credential_refused(message: String) -> ApiError {
+        let mut problem = ApiError::new(StatusCode::BAD_GATEWAY, "server_error", message);
+        problem.0.is_final = true;
+        problem.with_code(codes::UPSTREAM_FAILED)
+    }
 }
 
 /// Callers never see our insides: whose fault it was, and what they can do.
@@ -201,11 +209,15 @@ impl From<Failure> for ApiError {
                 let message = "the gateway has no room for another connection right now; try again shortly";
                 ApiError::overloaded(message.to_owned(), failure.retry_after.unwrap_or(SHORTLY))
             }
-            Fault::Backend | Fault::Credential => {
+            Fault::Credential => {
+                let message = "the model's provider refuses this gateway's own key or account; only its operator can mend that";
+                ApiError::credential_refused(message.to_owned())
+            }
+            Fault::Backend => {
                 let message = "the model's backend failed; the operator's log has the reason";
                 let mut problem = ApiError::new(StatusCode::BAD_GATEWAY, "server_error", message);
-                // A refused key, an empty account and an unknown model stay what they are until the operator mends them.
-                problem.0.is_final = failure.fault == Fault::Credential || failure.retry < Retry::Again;
+                // An unknown model stays unknown until the operator mends that.
+                problem.0.is_final = failure.retry < Retry::Again;
                 problem.with_code(codes::UPSTREAM_FAILED)
             }
         }
@@ -296,5 +308,8 @@ mod tests {
         check(Failure::new(Fault::Credential, "the upstream answered 401"), Some("false"));
         check(Failure::new(Fault::Backend, "the upstream answered 404").retry_elsewhere(), Some("false"));
         check(Failure::new(Fault::Backend, "the upstream answered 500"), None);
+        let resting = ApiError::from(RequestRefusal::CredentialRefused).into_response();
+        assert_eq!((resting.status(), &resting.headers()["x-should-retry"]), (StatusCode::BAD_GATEWAY, "false"));
+        assert!(!resting.headers().contains_key("retry-after"));
     }
 }

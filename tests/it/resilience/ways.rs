@@ -176,7 +176,17 @@ async fn our_empty_account_is_not_reported_as_the_callers() {
     let empty = Deployment::always(Says::NoQuota).await;
     let world = on(&[&empty], quick()).await;
     refused(&world.ask("", &question(0)).await, 502, "upstream_failed");
-    refused(&world.ask("", &question(1)).await, 503, "overloaded");
+    let asked = json!({ "model": "m", "max_tokens": 50, "messages": [{ "role": "user", "content": "Hi" }] });
+    for (path, body) in [
+        ("/v1/chat/completions", &question(1)),
+        ("/v1/messages", &asked),
+        ("/v1/responses", &json!({ "model": "m", "input": "Hi" })),
+    ] {
+        let resting = world.post(path, "", body).await;
+        assert_eq!((resting.status, resting.headers.get("retry-after")), (502, None), "{}", resting.text);
+        assert_eq!(resting.headers["x-should-retry"], "false", "{path}: nobody comes back for ten minutes");
+        assert!(resting.text.contains("this gateway's own key"), "{}", resting.text);
+    }
     assert_eq!(empty.asked(), 1, "it is left alone");
     assert_eq!(world.metrics.backends.trips.with_label_values(&["m", "0", "credential"]).get(), 1);
 }

@@ -116,6 +116,11 @@ impl Fleet {
         self.outage().is_none() && self.lock().targets.is_parked(flow, Instant::now())
     }
 
+    /// Whether its targets are left alone, by this account at least, since each refuses our credential.
+    pub fn has_refused_credential(&self, flow: FlowId) -> bool {
+        self.lock().targets.has_refused_credential(flow, Instant::now())
+    }
+
     /// Takes places for one more attempt, on a target that is none of these. Never waits: under pressure those who were
     /// not tried yet go first. Nothing if there is none, or there were too many retries lately.
     pub fn acquire_retry(self: &Arc<Self>, want: &PermitRequest, not: &[usize]) -> Option<Permit> {
@@ -212,6 +217,9 @@ impl Fleet {
         match targets.acquire(&need, now) {
             TargetSelection::Selected { index: place, is_probe: probe } => {
                 Some(Ok(Permit::new(self.clone(), place, want, probe)))
+            }
+            TargetSelection::Unavailable(_) if targets.has_refused_credential(want.flow, now) => {
+                Some(Err(self.credential_refusal()))
             }
             TargetSelection::Unavailable(wait) => {
                 let back = self.outage().and_then(|outage| outage.retry_in);
@@ -322,10 +330,21 @@ impl Fleet {
         self.refusal(why, "too many requests wait for the model", retry_after)
     }
 
+    /// Its targets stay away until the operator has mended what they refuse, so nobody is told when to come back.
+    fn credential_refusal(&self) -> Failure {
+        self.count_shed("resting");
+        let message = "every target of the model refuses our key or our account, and is left alone for a while";
+        Failure::new(Fault::Credential, message).unsent()
+    }
+
     fn refusal(&self, why: &'static str, message: &str, retry_after: Duration) -> Failure {
-        self.metrics.backends.sheds.with_label_values(&[&*self.model, why]).inc();
+        self.count_shed(why);
         let failure = Failure::new(Fault::Overload, message).unsent().retry_elsewhere();
         Failure { retry_after: Some(retry_after), ..failure }
+    }
+
+    fn count_shed(&self, why: &'static str) {
+        self.metrics.backends.sheds.with_label_values(&[&*self.model, why]).inc();
     }
 }
 

@@ -171,6 +171,11 @@ impl Breaker {
         }
     }
 
+    /// Whether it is left alone since it refuses our credential. Not while a probe is under way, which finds out whether it still does.
+    pub(super) fn has_refused_credential(&self, now: Instant) -> bool {
+        matches!(self.state, BreakerState::Open { until, cause: TripCause::Credential } if until > now)
+    }
+
     /// The probe sets out; until it is back nobody else does.
     pub(super) fn start_probe(&mut self) {
         if let BreakerState::Open { cause, .. } = self.state {

@@ -212,6 +212,18 @@ async fn one_account_whose_calls_fail_does_without_the_target_and_others_have_it
 }
 
 #[tokio::test(start_paused = true)]
+async fn who_comes_while_our_credential_is_refused_is_told_so_and_not_to_come_back_soon() {
+    let fleet = fleet(&[fails(Fault::Credential)], Settings::default());
+    assert!(!call(&fleet.acquire(want(Priority::Interactive, 60)).await.unwrap()).await);
+    let told = fleet.acquire(want(Priority::Interactive, 60)).await.expect_err("it is left alone");
+    assert_eq!((told.fault, told.unsent, told.retry_after), (Fault::Credential, true, None));
+    assert_eq!(told.retry, crate::Retry::Elsewhere, "another model may serve it");
+    assert!(fleet.has_refused_credential(FlowId(0)) && !fleet.has_refused_credential(FlowId(1)));
+    tokio::time::advance(BreakerSettings::default().credential_rest).await;
+    assert!(fleet.acquire(want(Priority::Interactive, 60)).await.is_ok(), "somebody finds out");
+}
+
+#[tokio::test(start_paused = true)]
 async fn a_probe_whose_caller_leaves_lets_the_next_one_find_out() {
     let plays = (0..5).map(|_| ScriptedReply::new().refuses(Failure::new(Fault::Backend, "no")));
     let plays = plays.chain([ScriptedReply::new().answers("a").pauses(Duration::from_secs(1))]).collect();

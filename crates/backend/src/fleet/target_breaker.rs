@@ -93,6 +93,12 @@ impl TargetBreaker {
         Some(self.all.retry_delay(now)?.max(own?))
     }
 
+    /// Whether calls of this account are kept from the target since it refuses our credential.
+    pub(super) fn has_refused_credential(&self, flow: FlowId, now: Instant) -> bool {
+        let own = self.accounts.get(&flow).is_some_and(|own| own.has_refused_credential(now));
+        own || self.all.has_refused_credential(now)
+    }
+
     /// Why the target is left alone, if it is.
     #[cfg(test)]
     pub(super) fn cause(&self, now: Instant) -> Option<TripCause> {

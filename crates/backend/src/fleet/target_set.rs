@@ -300,6 +300,11 @@ impl TargetSet {
         rest.is_some() && parks.min() == rest
     }
 
+    /// Whether calls of this account are kept from every target since each refuses our credential: no short wait helps.
+    pub(super) fn has_refused_credential(&self, flow: FlowId, now: Instant) -> bool {
+        self.targets.iter().all(|member| member.breaker.has_refused_credential(flow, now))
+    }
+
     /// How long until the first of those that are left alone may be asked.
     pub(super) fn shortest_rest(&self, now: Instant) -> Duration {
         self.shortest_wait(&self.admissions(None, now))

@@ -201,6 +201,23 @@ fn a_refused_credential_is_left_alone_for_long() {
 }
 
 #[test]
+fn a_refused_credential_is_why_nothing_can_be_asked_only_where_every_target_refuses_it() {
+    let mut yard = Yard::new(2);
+    let fall = CallFailure { kind: CallFailureKind::Credential, ..FAILED };
+    let is_why = |yard: &Yard, account| yard.roster.has_refused_credential(account, yard.now);
+    yard.roster.record_failure(0, ACCOUNT, false, fall, yard.now);
+    for _ in 0..5 {
+        yard.roster.record_failure(1, ACCOUNT, false, FAILED, yard.now);
+    }
+    assert!(!is_why(&yard, ACCOUNT), "the other comes back by itself");
+    yard.roster.record_failure(1, ACCOUNT, false, fall, yard.now);
+    assert!(is_why(&yard, ACCOUNT));
+    assert!(!is_why(&yard, FlowId(2)), "another account's calls may find out");
+    yard.passes(BreakerSettings::default().credential_rest.as_secs_f64() + 1.0);
+    assert!(!is_why(&yard, ACCOUNT), "its rest is over");
+}
+
+#[test]
 fn a_target_whose_rest_is_over_may_be_asked_though_nobody_has_yet() {
     let mut yard = Yard::new(1);
     let is_available = |yard: &Yard| yard.roster.status(yard.now)[0].is_available;

@@ -146,6 +146,19 @@ fn a_summary_of_a_hidden_thought_is_shown_and_is_not_its_count() {
 }
 
 #[test]
+fn where_the_upstream_does_not_say_how_much_was_thought_the_texts_share_its_total() {
+    let whole = |thinking| {
+        [Piece::Summary("12345678".into()), answer("abcdefgh", 0), usage(20, 30, thinking), STOP_WORD]
+    };
+    let seen = play(terms(EnforcementClass::Effort, 40, 20), &[&whole(None)]);
+    check(&seen, (15, 0, 15), ThinkingStopReason::Closed, FinishReason::Stop);
+    assert!(seen.spent.estimated, "only the total is exact");
+    let seen = play(terms(EnforcementClass::Effort, 40, 20), &[&whole(Some(0))]);
+    check(&seen, (0, 0, 30), ThinkingStopReason::None, FinishReason::Stop);
+    assert!(!seen.spent.estimated);
+}
+
+#[test]
 fn an_empty_answer_behind_a_hidden_thought_is_none() {
     // Some say that they call a tool, and call none.
     for end in [STOP_WORD, Piece::End(GenerationEnd::ToolCalls)] {
