@@ -390,8 +390,7 @@ impl EmbeddingTask {
     /// Whether another attempt may help, and is wanted: what reached a model may be paid for twice.
     fn may_retry(&self, failure: &Failure) -> bool {
         let is_wanted = failure.unsent || self.fleet().is_ok_and(|fleet| fleet.settings().retry.sent_too);
-        let helps = failure.retry > Retry::Never && failure.fault != Fault::Caller;
-        is_wanted && helps && Instant::now() < self.deadline
+        is_wanted && failure.allows_another_attempt() && Instant::now() < self.deadline
     }
 
     async fn retry_permit(&self, been: &[usize], failure: &Failure) -> Option<Permit> {

@@ -279,7 +279,8 @@ async fn is_cut_off_and_settled(path: &str, body: &Value) {
     ));
     let mut process = folder.serve();
     let request = process.client.post(format!("{}{path}", process.base));
-    let request = tokio::spawn(request.header("content-type", "application/json").body(body.to_string()).send());
+    let request =
+        tokio::spawn(request.header("content-type", "application/json").body(body.to_string()).send());
     let upstream = tokio::task::spawn_blocking(move || asked.recv().unwrap()).await.unwrap();
     process.signal("TERM");
     let ended = tokio::task::spawn_blocking(move || process.ended()).await.unwrap();

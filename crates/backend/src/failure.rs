@@ -214,6 +214,18 @@ impl Failure {
         Failure { read: counted, ..self }
     }
 
+    /// True if an upstream refused what was asked before a model saw it, and not for its length or its content: another may take it.
+    pub fn is_unnamed_refusal(&self) -> bool {
+        let unnamed = self.code.is_none() && self.unsupported.is_none();
+        self.fault == Fault::Caller && self.unsent && self.retry == Retry::Elsewhere && unnamed
+    }
+
+    /// Whether another attempt may end better, here or elsewhere: the fault is not the caller's, as far as that can be known.
+    pub fn allows_another_attempt(&self) -> bool {
+        let is_open = self.is_unnamed_refusal() || self.code == Some(REQUEST_TOO_LARGE);
+        self.retry > Retry::Never && (self.fault != Fault::Caller || is_open)
+    }
+
     /// What the caller may read: the upstream's message if it is the caller's fault, else our own.
     pub fn for_caller(&self) -> &str {
         let told = self.upstream_message.as_deref().filter(|_| self.fault == Fault::Caller);
@@ -311,6 +323,18 @@ mod tests {
             check(fault, "the upstream answered 400");
         }
         assert_eq!(Failure::new(Fault::Caller, "too long").for_caller(), "too long");
+    }
+
+    #[test]
+    fn what_one_upstream_refuses_another_may_take_unless_its_length_or_content_is_why() {
+        let refused = || Failure::new(Fault::Caller, "no").unsent();
+        assert!(refused().allow_retry_elsewhere().allows_another_attempt());
+        assert!(!refused().allows_another_attempt());
+        let long = refused().code("context_length_exceeded").allow_retry_elsewhere();
+        assert!(!long.allows_another_attempt());
+        let large = Failure { retry: Retry::Elsewhere, ..refused().code(REQUEST_TOO_LARGE) };
+        assert!(large.allows_another_attempt());
+        assert!(Failure::new(Fault::Credential, "401").allows_another_attempt());
     }
 
     #[test]

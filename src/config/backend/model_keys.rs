@@ -112,6 +112,7 @@ fn apply_source_keys(
                 model.output_min = responses::LIMIT_MIN;
             }
             settings.rules = model.conversation;
+            settings.thinks_always = model.thinks_always;
             provider::cache_policy(section, model, &mut settings.cache);
             if *kind == BackendKind::Vllm {
                 syntax(section, &mut settings.tool_syntax, model);

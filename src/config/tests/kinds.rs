@@ -331,6 +331,11 @@ fn a_model_that_always_thinks_is_not_asked_for_an_answer_without_a_thought() {
         |more: &str| load_text(&text("dashscope", more)).unwrap().catalog.models["m"].classes.clone();
     assert_eq!(classes("thinks_always = true\n"), [EnforcementClass::Native]);
     assert_eq!(classes(""), [EnforcementClass::Native, EnforcementClass::Turn]);
+    for (more, expected) in [("thinks_always = true\n", true), ("", false)] {
+        let settings = load_text(&text("dashscope", more)).unwrap();
+        let ModelSource::OpenAi(upstream) = &settings.backends[1].models[0].source else { panic!("{more}") };
+        assert_eq!(upstream.thinks_always, expected, "no tool is forced on it by turning its thoughts off");
+    }
     check(
         &text("dashscope", "thinks_always = true\nclasses = ['native', 'turn']\n"),
         &[

@@ -170,9 +170,8 @@ pub(super) fn explain(
     if let (true, Some(model)) = (inputs.models.is_empty(), &inputs.wrong_specialty) {
         return RequestRefusal::WrongSpecialty { model: model.clone() };
     }
-    let resting: Vec<_> = fleets()
-        .filter_map(|fleet| Some((fleet, fleet.unavailable_for_account(inputs.flow)?)))
-        .collect();
+    let resting: Vec<_> =
+        fleets().filter_map(|fleet| Some((fleet, fleet.unavailable_for_account(inputs.flow)?))).collect();
     match (&refusal, resting.iter().map(|(_, rest)| *rest).min()) {
         (plan::PlanRefusal::Unhealthy, Some(_))
             if resting.iter().all(|(fleet, _)| fleet.has_refused_credential(inputs.flow)) =>

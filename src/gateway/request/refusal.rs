@@ -90,7 +90,9 @@ pub enum RequestRefusal {
         retry_after: Duration,
     },
     /// The providers of everything that could serve it refuse what this gateway presents to them.
-    #[error("the provider of every suitable model refuses this gateway's own key or account; only its operator can mend that")]
+    #[error(
+        "the provider of every suitable model refuses this gateway's own key or account; only its operator can mend that"
+    )]
     CredentialRefused,
     /// The providers of everything that could serve it have asked for a pause, which is too long to wait for.
     #[error(

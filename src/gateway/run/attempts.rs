@@ -13,12 +13,11 @@ use tokio::time::Instant;
 use crate::execute::ChoiceProgress;
 use crate::gateway::request::{RequestContext, RequestReservation};
 use stint_backend::fleet::{Permit, PermitRequest};
-use stint_backend::{Failure, Fault, REQUEST_TOO_LARGE, Retry};
+use stint_backend::{Failure, Retry};
 use stint_types::catalog::{ChoiceUsage, Offer, Plan};
 
 use super::attempt_result::AttemptResult;
 use super::running_request::RunningRequest;
-use super::trial::is_refused;
 use super::voting;
 
 /// The label for the target if there was no place on any.
@@ -134,9 +133,7 @@ pub(super) async fn next_attempt(
 fn may_go_on(context: &RequestContext, failure: &Failure, progress: &[ChoiceProgress]) -> bool {
     // One who does not stream reads nothing before all of it is there.
     let unread = !context.request.streams || !has_written(progress);
-    // What one upstream refuses another may take.
-    let is_open = is_refused(failure) || failure.code == Some(REQUEST_TOO_LARGE);
-    let helps = failure.retry > Retry::Never && (failure.fault != Fault::Caller || is_open);
+    let helps = failure.allows_another_attempt();
     unread && (helps || is_incapable(failure)) && Instant::now() < context.deadline
 }
 

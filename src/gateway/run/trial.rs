@@ -16,8 +16,8 @@ use crate::gateway::request::{
     Bill, EXPIRY_MARGIN, RequestContext, RequestReservation, needs, settlement_detail,
 };
 use crate::gateway::state::{GatewayState, SuspectFeature};
+use stint_backend::Failure;
 use stint_backend::fleet::{AffinityKey, FlowId, PermitRequest};
-use stint_backend::{Failure, Fault, Retry};
 use stint_ledger::{AbandonPolicy, RequestScope, ReservationRequest};
 use stint_types::catalog::{Capability, ChoiceUsage, EnforcementClass, Model, Offer};
 use stint_types::chat::{Budget, Message, Request, Role, Tool};
@@ -47,15 +47,9 @@ struct CapabilityTrial {
     baseline: AuxiliaryCall,
 }
 
-/// True if an upstream refused what was asked before a model saw it, and not for its length or its content.
-pub(super) fn is_refused(failure: &Failure) -> bool {
-    let unnamed = failure.code.is_none() && failure.unsupported.is_none();
-    failure.fault == Fault::Caller && failure.unsent && failure.retry == Retry::Elsewhere && unnamed
-}
-
 /// An upstream refused the request: tries beside it what the request needs of the model.
 pub(super) fn start_trials(context: &RequestContext, offer: &Offer, failure: &Failure) {
-    if !is_refused(failure) {
+    if !failure.is_unnamed_refusal() {
         return;
     }
     let Some(model) = context.parts().catalog.models.get(&offer.model) else { return };
@@ -184,7 +178,7 @@ impl CapabilityTrial {
             .await;
         match ended {
             Ok(_) => Some(false),
-            Err(ChoiceError::Failed(failure)) if is_refused(&failure) => Some(true),
+            Err(ChoiceError::Failed(failure)) if failure.is_unnamed_refusal() => Some(true),
             Err(_) => None,
         }
     }

@@ -8,7 +8,7 @@ use axum::body::Bytes;
 use axum::http::{Response, header};
 use futures_util::future::join_all;
 use h2::server::SendResponse;
-use h2::{Reason, SendStream};
+use h2::{Reason, RecvStream, SendStream};
 use serde_json::json;
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::Notify;
@@ -60,7 +60,7 @@ impl Upstream {
                 let theirs = server.clone();
                 server.spawn(async move {
                     let Ok(socket) = acceptor.accept(socket).await else { return };
-                    drop(serve(socket, number, &*script, &seen, &theirs).await);
+                    drop(serve(socket, number, &script, &seen, &theirs).await);
                 });
             }
         });
@@ -79,8 +79,8 @@ impl Upstream {
 async fn serve(
     socket: tokio_rustls::server::TlsStream<TcpStream>,
     number: usize,
-    script: &(dyn Fn(usize) -> Says + Send + Sync),
-    log: &Mutex<Vec<usize>>,
+    script: &Arc<impl Fn(usize) -> Says + Send + Sync + 'static>,
+    log: &Arc<Mutex<Vec<usize>>>,
     tasks: &Tasks,
 ) -> Result<(), h2::Error> {
     let mut connection = h2::server::Builder::new().max_concurrent_streams(200).handshake(socket).await?;
@@ -94,15 +94,30 @@ async fn serve(
             }
         };
         let Some(accepted) = accepted else { return Ok(()) };
-        let (_, respond) = accepted?;
-        let says = {
-            let mut log = log.lock().unwrap();
-            log.push(number);
-            script(log.len() - 1)
-        };
-        let goodbye = goodbye.clone();
-        tasks.spawn(async move { drop(answer(respond, says, &goodbye).await) });
+        let (asked, respond) = accepted?;
+        let (goodbye, script, log) = (goodbye.clone(), script.clone(), log.clone());
+        tasks.spawn(async move {
+            // A client that is told goodbye between the head and the body takes the stream back, and asks elsewhere.
+            if read_whole(asked.into_body()).await.is_err() {
+                return;
+            }
+            let says = {
+                let mut log = log.lock().unwrap();
+                log.push(number);
+                script(log.len() - 1)
+            };
+            drop(answer(respond, says, &goodbye).await);
+        });
     }
+}
+
+/// Reads a question to its end.
+async fn read_whole(mut body: RecvStream) -> Result<(), h2::Error> {
+    while let Some(part) = body.data().await {
+        let length = part?.len();
+        body.flow_control().release_capacity(length)?;
+    }
+    Ok(())
 }
 
 async fn answer(mut respond: SendResponse<Bytes>, says: Says, goodbye: &Notify) -> Result<(), h2::Error> {

@@ -333,7 +333,8 @@ impl Fleet {
     /// Its targets stay away until the operator has mended what they refuse, so nobody is told when to come back.
     fn credential_refusal(&self) -> Failure {
         self.count_shed("resting");
-        let message = "every target of the model refuses our key or our account, and is left alone for a while";
+        let message =
+            "every target of the model refuses our key or our account, and is left alone for a while";
         Failure::new(Fault::Credential, message).unsent()
     }
 

@@ -78,11 +78,15 @@ fn part(part: &ContentPart) -> Option<Value> {
     }
 }
 
-/// An image, a sound or a file. How closely a file is to be looked at is a word of Responses alone.
+/// An image, a sound or a file. How closely a file is to be looked at is a word of Responses alone. Who takes a file's address here takes
+/// it in place of its bytes.
 fn media(value: &Value) -> Value {
     let mut media = value.clone();
     if let Some(file) = media.get_mut("file").and_then(Value::as_object_mut) {
         file.shift_remove("detail");
+        if let Some(url) = file.shift_remove("file_url") {
+            file.insert("file_data".to_owned(), url);
+        }
     }
     media
 }

@@ -23,8 +23,8 @@ pub(super) fn contents(settings: &Settings, request: &Request) -> Result<Value, 
         names.extend(message.tool_calls.iter().map(|call| (call.id.as_str(), call.name.as_str())));
         let (role, parts) = match message.role {
             Role::Assistant => ("model", model_parts(settings, message)?),
-            Role::Tool => ("user", vec![function_response(message, &names)?]),
-            Role::User | Role::System => ("user", parts(&message.content)?),
+            Role::Tool => ("user", vec![function_response(settings, message, &names)?]),
+            Role::User | Role::System => ("user", parts(settings, &message.content)?),
         };
         match contents.last_mut() {
             _ if parts.is_empty() => {}
@@ -52,7 +52,7 @@ fn model_parts(settings: &Settings, message: &Message) -> Result<Vec<Value>, Fai
     }
     let is_signed = signatures.iter().any(|signature| matches!(signature.on, SignedPart::Text(_)));
     if !is_signed || message.content.iter().any(|part| matches!(part, ContentPart::Other(_))) {
-        all.extend(parts(&message.content)?);
+        all.extend(parts(settings, &message.content)?);
     } else {
         all.extend(text_parts(&message.plain_text(), &signatures));
     }
@@ -111,7 +111,11 @@ fn function_call(call: &ToolCall, signature: Option<&String>) -> Value {
     part
 }
 
-fn function_response(message: &Message, names: &BTreeMap<&str, &str>) -> Result<Value, Failure> {
+fn function_response(
+    settings: &Settings,
+    message: &Message,
+    names: &BTreeMap<&str, &str>,
+) -> Result<Value, Failure> {
     let of = message.tool_call_id.as_deref().unwrap_or_default();
     let Some(name) = names.get(of).copied().or(message.name.as_deref()) else {
         return Err(Failure::incapable(
@@ -121,7 +125,7 @@ fn function_response(message: &Message, names: &BTreeMap<&str, &str>) -> Result<
     };
     let media = message.content.iter().filter(|part| matches!(part, ContentPart::Other(_)));
     let media: Vec<Value> =
-        media.filter_map(|part| self::part(part).transpose()).collect::<Result<_, _>>()?;
+        media.filter_map(|part| self::part(settings, part).transpose()).collect::<Result<_, _>>()?;
     let mut response = Map::new();
     insert_present(
         &mut response,
@@ -151,12 +155,12 @@ fn provider_id(id: &str) -> Option<Value> {
     (!id.starts_with(MADE_ID_PREFIX)).then(|| json!(id))
 }
 
-fn parts(parts: &[ContentPart]) -> Result<Vec<Value>, Failure> {
-    parts.iter().filter_map(|part| self::part(part).transpose()).collect()
+fn parts(settings: &Settings, parts: &[ContentPart]) -> Result<Vec<Value>, Failure> {
+    parts.iter().filter_map(|part| self::part(settings, part).transpose()).collect()
 }
 
 /// What a part is here; nothing for what says nothing.
-fn part(part: &ContentPart) -> Result<Option<Value>, Failure> {
+fn part(settings: &Settings, part: &ContentPart) -> Result<Option<Value>, Failure> {
     let value = match part {
         ContentPart::Text(text) => return Ok((!text.is_empty()).then(|| json!({"text": text}))),
         ContentPart::Other(value) => value,
@@ -164,9 +168,7 @@ fn part(part: &ContentPart) -> Result<Option<Value>, Failure> {
     };
     let inline = |kind: &str, data: &str| Some(json!({"inlineData": {"mimeType": kind, "data": data}}));
     if let Some(file) = DocumentPart::of(value) {
-        let why = "this model takes files in the message only, not at an address";
-        let bytes = file.bytes().ok_or_else(|| Failure::incapable(UnsupportedFeature::Prompt, why))?;
-        return Ok(inline("application/pdf", bytes));
+        return document(settings, &file).map(Some);
     }
     let sound = |name: &str| value.pointer(&format!("/input_audio/{name}")).and_then(Value::as_str);
     match (ImageSource::of(value), sound("format").zip(sound("data"))) {
@@ -180,4 +182,25 @@ fn part(part: &ContentPart) -> Result<Option<Value>, Failure> {
             "this model takes text, images, sound and PDF files only",
         )),
     }
+}
+
+/// A PDF file: in the message, or at an address where the provider itself reads it.
+fn document(settings: &Settings, file: &DocumentPart<'_>) -> Result<Value, Failure> {
+    const PDF: &str = "application/pdf";
+    match (file.bytes(), file.url) {
+        (Some(data), _) => Ok(json!({"inlineData": {"mimeType": PDF, "data": data}})),
+        (None, Some(url)) if reads_addresses(settings) => {
+            Ok(json!({"fileData": {"mimeType": PDF, "fileUri": url}}))
+        }
+        (None, _) => Err(Failure::incapable(
+            UnsupportedFeature::Prompt,
+            "this model takes files in the message only, not at an address",
+        )),
+    }
+}
+
+/// Whether the model reads files at public addresses: Gemini 2.0 and what came before it do not.
+fn reads_addresses(settings: &Settings) -> bool {
+    let name = settings.model.rsplit('/').next().unwrap_or_default();
+    !["gemini-1.", "gemini-2.0"].iter().any(|old| name.starts_with(old))
 }

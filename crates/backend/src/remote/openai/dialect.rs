@@ -51,6 +51,8 @@ pub struct Dialect {
     pub passes_cache_marks: bool,
     /// What is to read PDF files, for an upstream that otherwise buys a reading of them from somebody else.
     pub pdf_engine: Option<&'static str>,
+    /// True if a file's address may stand where its bytes do (`file_data`).
+    pub takes_file_urls: bool,
     /// What a fixed draw is called; nothing if there is none.
     pub seed: Option<&'static str>,
     /// The most stop texts that are taken. All of them are looked for above, so that those beyond are only not sent.
@@ -83,6 +85,7 @@ impl Default for Dialect {
             long_tool_names: false,
             passes_cache_marks: false,
             pdf_engine: None,
+            takes_file_urls: false,
             seed: Some("seed"),
             stops_max: 4,
             omits: Vec::new(),

@@ -66,6 +66,7 @@ impl Dialect {
             thought_replay: ThoughtReplay::Details,
             passes_cache_marks: true,
             pdf_engine: Some("native"),
+            takes_file_urls: true,
             ..Dialect::default()
         }
     }

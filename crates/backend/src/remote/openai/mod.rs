@@ -94,7 +94,7 @@ impl OpenAiBackend {
 
 impl Provider for ChatCompletions {
     fn thinking_ruled_out(&self, request: &Request) -> Option<&'static str> {
-        let is_unthought = self.settings.dialect.turns_off() && self.settings.forces_unthought(request);
+        let is_unthought = self.settings.turns_off() && self.settings.forces_unthought(request);
         let forced = is_unthought.then_some(forced_tool::NO_THOUGHT);
         request.continues_last.then_some(begun_answer::NO_THOUGHT).or(forced)
     }

@@ -52,7 +52,9 @@ pub(super) fn write(settings: &Settings, call: &BackendCall) -> Result<UpstreamR
     if let Some(prompt) = call.request.raw_prompt() {
         return text_request(settings, call, &prompt);
     }
-    refuse_file_urls(&call.request)?;
+    if !settings.dialect.takes_file_urls {
+        refuse_file_urls(&call.request)?;
+    }
     let told = told_schema(settings, call);
     let call = told.as_ref().unwrap_or(call);
     let ask = with_forced_tool(settings, call, dialect_request(settings, call)?)?;
@@ -176,7 +178,7 @@ fn with_forced_tool<'c>(
     if !settings.forces_unthought(&call.request) {
         return Ok(ask);
     }
-    if !settings.dialect.turns_off() {
+    if !settings.turns_off() {
         return Err(Failure::incapable(UnsupportedFeature::Choice, forced_tool::ALWAYS_THINKS));
     }
     Ok(DialectRequest { thinking: ThinkingMode::Off, ..ask })

@@ -49,6 +49,8 @@ pub struct Settings {
     pub responses: ResponsesRule,
     /// Whether the model thinks; nothing if its chat template is to tell, as far as that can be asked for.
     pub thinks: Option<bool>,
+    /// True if the model cannot be kept from thinking, though its upstream has a word for that.
+    pub thinks_always: bool,
     /// True if its answers can be held to a schema. Else the schema is told in words, and JSON is asked for.
     pub schemas: bool,
     /// True if it takes penalties for tokens that came before; else they are left out.
@@ -72,6 +74,11 @@ impl Settings {
         self.rules.cache_breakpoints
             && request.cache_breakpoints().next().is_none()
             && self.cache.keeps(request, self.rules.cache_min, &self.client.images)
+    }
+
+    /// Whether the model can be kept from thinking.
+    pub(super) fn turns_off(&self) -> bool {
+        !self.thinks_always && self.dialect.turns_off()
     }
 
     /// Whether a request forces a tool on a model that cannot think then.
@@ -104,6 +111,7 @@ impl Default for Settings {
             closing_tokens: Tokens::ZERO,
             responses: ResponsesRule::default(),
             thinks: None,
+            thinks_always: false,
             schemas: true,
             penalties: true,
             rules: ConversationRules::default(),

@@ -65,6 +65,7 @@ fn settings(dialect: &Dialect, fixture: &Value) -> Settings {
         },
         name: "our-model".into(),
         model: "upstream-model".to_owned(),
+        thinks_always: flag("ignores_its_switch"),
         dialect,
         starts_in_thinking: flag("starts_in_thinking"),
         hand_off: "\nTime is up.\n</think>\n\n".to_owned(),
