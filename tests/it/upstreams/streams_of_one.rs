@@ -41,7 +41,7 @@ enum Says {
 struct Upstream {
     address: String,
     connections: Arc<AtomicUsize>,
-    /// The connection that each stream came by.
+    /// The connection that each question came by.
     log: Arc<Mutex<Vec<usize>>>,
     _tasks: Tasks,
 }
