@@ -18,8 +18,8 @@ use tokio::time::sleep;
 
 use stint_ledger::{
     AbandonPolicy, AccountId, ChangeNotice, DecideFn, ExchangeResult, JournalError, LeaseRenewal, Ledger,
-    QuotaCoordinator, QuotaWindow, ReplicaEpoch, ReplicaLease, RequestScope, Reservation, ReservationRequest,
-    ReserveError, Settings, WindowOpening,
+    PostedFn, QuotaCoordinator, QuotaWindow, ReplicaEpoch, ReplicaLease, RequestScope, Reservation,
+    ReservationRequest, ReserveError, Settings, WindowOpening,
 };
 use stint_types::catalog::WorstCase;
 use stint_types::tasks::Tasks;
@@ -77,10 +77,10 @@ impl QuotaCoordinator for Pausable {
         .boxed()
     }
 
-    fn reclaim(&self) -> BoxFuture<'_, Result<usize, JournalError>> {
+    fn reclaim<'a>(&'a self, posted: PostedFn<'a>) -> BoxFuture<'a, Result<usize, JournalError>> {
         async move {
             self.awake().await;
-            self.coordinator.reclaim().await
+            self.coordinator.reclaim(posted).await
         }
         .boxed()
     }
@@ -139,7 +139,7 @@ impl Replica {
 
     /// Reclaims expired replicas now.
     async fn reclaim_expired(&self) -> usize {
-        self.coordinator.reclaim().await.unwrap()
+        self.coordinator.reclaim(&|_| ()).await.unwrap()
     }
 
     /// Leaves in good order.
