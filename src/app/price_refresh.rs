@@ -116,9 +116,9 @@ async fn refresh(prices: &OpenRouterPrices) -> Result<bool, PriceError> {
     }
     let text = prices.catalogue(&listed, &jiff::Timestamp::now().strftime("%Y-%m-%d").to_string());
     let file = prices.file.clone();
-    let kept = tokio::task::spawn_blocking(move || {
+    let writing = tokio::task::spawn_blocking(move || {
         let before = std::fs::read_to_string(&file).unwrap_or_default();
         write_whole_file(&file, &text).map(|()| is_other_catalogue(&before, &text))
     });
-    kept.await.unwrap_or_else(|error| Err(io::Error::other(error))).map_err(PriceError::File)
+    writing.await.unwrap_or_else(|error| Err(io::Error::other(error))).map_err(PriceError::File)
 }

@@ -78,9 +78,10 @@ impl SharedState {
         let (answers, remembered) = (database.idempotency(), settings.idempotency.clone());
         let idempotency = Idempotency::open(ledger_tasks, answers, remembered, ledger.now()).await?;
         let stored = directory::content(database);
-        let kept = || settings.responses.clone();
-        let responses = ResponseService::open(ledger_tasks, stored.responses.clone(), kept());
-        let conversations = ConversationService::open(ledger_tasks, stored.conversations.clone(), kept());
+        let response_settings = || settings.responses.clone();
+        let responses = ResponseService::open(ledger_tasks, stored.responses.clone(), response_settings());
+        let conversations =
+            ConversationService::open(ledger_tasks, stored.conversations.clone(), response_settings());
         sweep_expired(request_tasks, &ledger);
         watch_place(request_tasks, &ledger);
         // Where replicas share the accounts, time is the database's.

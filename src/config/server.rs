@@ -121,12 +121,12 @@ fn is_origin(text: &str) -> bool {
 
 /// Room for one body at least.
 fn bodies_max(server: &Section<'_>, body_max: usize) -> usize {
-    let said = server.within("bodies_max", ByteSize(1 << 10)..=ByteSize(1 << 40)).map(|bytes| bytes.0);
-    if said.is_some_and(|said| said < body_max) {
+    let stated = server.within("bodies_max", ByteSize(1 << 10)..=ByteSize(1 << 40)).map(|bytes| bytes.0);
+    if stated.is_some_and(|stated| stated < body_max) {
         let remedy = "give it room for one body at least; for several, some times body_max";
         server.reject("bodies_max", "less than body_max", remedy);
     }
-    said.unwrap_or_else(|| body_max.max(256 << 20))
+    stated.unwrap_or_else(|| body_max.max(256 << 20))
 }
 
 /// The latest deadline that a caller may state where the operator set no limit.

@@ -38,7 +38,8 @@ pub(super) fn traces(root: &Section<'_>) -> Option<Settings> {
     let sampler = sampler(&traces, &env);
     let queue_max = traces.within("queue_max", 1..=100_000).unwrap_or(2048);
     let patience = traces.within("timeout", Duration::from_millis(100)..=Duration::from_secs(60));
-    let told = of_traces("TIMEOUT").and_then(|millis| millis.trim().parse().ok()).map(Duration::from_millis);
+    let timeout_of_env =
+        of_traces("TIMEOUT").and_then(|millis| millis.trim().parse().ok()).map(Duration::from_millis);
     let propagates = traces.get_or("propagate", true);
     let service = traces.get::<String>("service");
     let is_off = env("OTEL_SDK_DISABLED").is_some_and(|word| word.eq_ignore_ascii_case("true"))
@@ -60,7 +61,7 @@ pub(super) fn traces(root: &Section<'_>) -> Option<Settings> {
         headers,
         sampler,
         queue_max,
-        timeout: patience.or(told).unwrap_or(Duration::from_secs(10)),
+        timeout: patience.or(timeout_of_env).unwrap_or(Duration::from_secs(10)),
         propagates,
         resource: resource(service.or_else(|| env("OTEL_SERVICE_NAME")), env("OTEL_RESOURCE_ATTRIBUTES")),
     })
@@ -95,7 +96,7 @@ fn endpoint(traces: &Section<'_>, text: &str, protocol: Protocol, whole: bool) -
 
 /// Which are recorded: by the file, else by the usual samplers' names.
 fn sampler(traces: &Section<'_>, env: &dyn Fn(&str) -> Option<String>) -> TraceSampling {
-    let said = traces.within("sample", 0.0..=1.0);
+    let written_ratio = traces.within("sample", 0.0..=1.0);
     let follows = traces.get::<bool>("follow_caller");
     let word = env("OTEL_TRACES_SAMPLER").unwrap_or_else(|| "parentbased_always_on".to_owned());
     let share = || env("OTEL_TRACES_SAMPLER_ARG").and_then(|share| share.trim().parse::<f64>().ok());
@@ -105,20 +106,20 @@ fn sampler(traces: &Section<'_>, env: &dyn Fn(&str) -> Option<String>) -> TraceS
         _ => 1.0,
     };
     let follows_caller = follows.unwrap_or_else(|| word.starts_with("parentbased_"));
-    TraceSampling { ratio: said.unwrap_or(ratio), follows_caller }
+    TraceSampling { ratio: written_ratio.unwrap_or(ratio), follows_caller }
 }
 
 fn resource(service: Option<String>, more: Option<String>) -> Vec<(String, String)> {
-    let mut said = more.map(|text| pairs(&text)).unwrap_or_default();
-    let is_named = said.iter().any(|(name, _)| name == "service.name");
+    let mut attributes = more.map(|text| pairs(&text)).unwrap_or_default();
+    let is_named = attributes.iter().any(|(name, _)| name == "service.name");
     if let Some(service) = service.or_else(|| (!is_named).then(|| "stint".to_owned())) {
-        said.retain(|(name, _)| name != "service.name");
-        said.push(("service.name".to_owned(), service));
+        attributes.retain(|(name, _)| name != "service.name");
+        attributes.push(("service.name".to_owned(), service));
     }
-    if !said.iter().any(|(name, _)| name == "service.version") {
-        said.push(("service.version".to_owned(), env!("CARGO_PKG_VERSION").to_owned()));
+    if !attributes.iter().any(|(name, _)| name == "service.version") {
+        attributes.push(("service.version".to_owned(), env!("CARGO_PKG_VERSION").to_owned()));
     }
-    said
+    attributes
 }
 
 /// `name=value,name=value`, as the standard writes headers and attributes; values may be percent-encoded.

@@ -116,7 +116,7 @@ pub async fn collect_choice(
     progress: &mut ChoiceProgress,
 ) -> (Result<FinishReason, ChoiceError>, Vec<ChoiceEvent>) {
     let (events, mut shown) = event_channel::<IndexedEvent>(SHOWN);
-    let mut kept = Vec::new();
+    let mut merged = Vec::new();
     let running = async {
         let ended = generate_choice(job, progress, &events).await;
         drop(events);
@@ -124,11 +124,11 @@ pub async fn collect_choice(
     };
     let keeping = async {
         while let Some((_, event)) = shown.recv().await {
-            push_merged(&mut kept, event);
+            push_merged(&mut merged, event);
         }
     };
     let (ended, ()) = tokio::join!(running, keeping);
-    (ended, kept)
+    (ended, merged)
 }
 
 async fn generate_sample(
@@ -149,13 +149,13 @@ async fn generate_sample(
 }
 
 /// Pieces of one text are one piece.
-fn push_merged(kept: &mut Vec<ChoiceEvent>, event: ChoiceEvent) {
-    match (kept.last_mut(), event) {
+fn push_merged(events: &mut Vec<ChoiceEvent>, event: ChoiceEvent) {
+    match (events.last_mut(), event) {
         (Some(ChoiceEvent::Thought(text)), ChoiceEvent::Thought(more))
         | (Some(ChoiceEvent::Answer(text)), ChoiceEvent::Answer(more)) => {
             text.push_str(&more);
         }
-        (_, event) => kept.push(event),
+        (_, event) => events.push(event),
     }
 }
 

@@ -70,15 +70,15 @@ impl StopFilter {
         if self.has_begun {
             self.pending.push_str(text);
         } else {
-            let said = text.trim_start();
-            self.blank.push_str(&text[..text.len() - said.len()]);
-            self.has_begun = !said.is_empty();
+            let trimmed = text.trim_start();
+            self.blank.push_str(&text[..text.len() - trimmed.len()]);
+            self.has_begun = !trimmed.is_empty();
             if !self.has_begun {
                 return String::new();
             }
             let blank = std::mem::take(&mut self.blank);
             self.pending.push_str(if behind_thought { "" } else { &blank });
-            self.pending.push_str(said);
+            self.pending.push_str(trimmed);
         }
         let found = |(which, matcher): (usize, &mut StopMatcher)| {
             let end = before + matcher.push(&self.pending[before..])?;

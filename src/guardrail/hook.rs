@@ -55,10 +55,10 @@ impl Hook {
     /// What it says; where it says nothing, what the operator chose for that.
     pub(super) async fn ask(&self, question: Question<'_>) -> Result<HookVerdict, Objection> {
         let began = Instant::now();
-        let asked = timeout(self.settings.deadline, self.call(&question)).await;
+        let answered = timeout(self.settings.deadline, self.call(&question)).await;
         let labels = &[&*self.settings.name, question.stage];
         self.metrics.guardrails.seconds.with_label_values(labels).observe(began.elapsed().as_secs_f64());
-        let (word, verdict) = match asked {
+        let (word, verdict) = match answered {
             Ok(Ok(verdict)) => (verdict.as_str(), Some(verdict)),
             Ok(Err(why)) => {
                 tracing::warn!(

@@ -118,12 +118,12 @@ fn price(tariff: Tariff) -> Value {
 fn rates(rates: &Rates) -> Value {
     let Prices { input, output } = rates.list;
     let mut price = json!({ "input_usd_per_million": input, "output_usd_per_million": output });
-    let kept = [
+    let of_caches = [
         ("cache_read_usd_per_million", rates.cache_read),
         ("cache_write_usd_per_million", rates.cache_write),
         ("cache_write_hour_usd_per_million", rates.cache_hour),
     ];
-    for (name, own) in kept.into_iter().filter(|(_, own)| *own != input) {
+    for (name, own) in of_caches.into_iter().filter(|(_, own)| *own != input) {
         price[name] = json!(own);
     }
     price

@@ -23,8 +23,9 @@ pub(super) fn of_answer(receipt: &RequestReceipt, api: AnswerApi) -> Map<String,
         let is_related = members.api != AnswerApi::Messages && api != AnswerApi::Messages;
         members.api == api || is_related && name == OF_OPENAI
     };
-    let told = all.flat_map(|members| members.answer.iter().filter(move |(name, _)| is_told(members, name)));
-    told.map(|(name, value)| (name.clone(), value.clone())).collect()
+    let members_of_api =
+        all.flat_map(|members| members.answer.iter().filter(move |(name, _)| is_told(members, name)));
+    members_of_api.map(|(name, value)| (name.clone(), value.clone())).collect()
 }
 
 /// What is counted besides, of all choices together.

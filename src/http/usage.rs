@@ -31,15 +31,15 @@ pub(super) async fn usage(
     RawQuery(query): RawQuery,
 ) -> Result<Response, ApiError> {
     let tenant = auth::tenant(&service, &headers)?;
-    let asked = read(query.as_deref().unwrap_or(""), &tenant.account, service.gateway.now())?;
+    let usage_query = read(query.as_deref().unwrap_or(""), &tenant.account, service.gateway.now())?;
     // One more tells whether there is another page.
-    let one_more = UsageQuery { limit: asked.limit + 1, ..asked.clone() };
+    let one_more = UsageQuery { limit: usage_query.limit + 1, ..usage_query.clone() };
     let found = service
         .gateway
         .usage(&one_more)
         .await
         .map_err(|error| ApiError::from(RequestRefusal::Ledger(error)))?;
-    Ok(json_response(&page(&asked, found)))
+    Ok(json_response(&page(&usage_query, found)))
 }
 
 /// Reads the question without mercy: what is not known or is there twice is an error, not a choice.
@@ -124,15 +124,15 @@ fn group(text: &str) -> Result<UsageGroup, ApiError> {
     Ok(UsageGroup { day: Timestamp(day), key, model })
 }
 
-fn page(asked: &UsageQuery, mut found: Vec<GroupUsage>) -> Value {
-    let has_more = found.len() > asked.limit;
-    found.truncate(asked.limit);
+fn page(query: &UsageQuery, mut found: Vec<GroupUsage>) -> Value {
+    let has_more = found.len() > query.limit;
+    found.truncate(query.limit);
     let next = found.last().filter(|_| has_more).map(|last| cursor(&last.group));
     json!({
         "object": "list",
-        "from": asked.from,
-        "to": asked.to,
-        "data": found.iter().map(|usage| line(asked.by, usage)).collect::<Vec<_>>(),
+        "from": query.from,
+        "to": query.to,
+        "data": found.iter().map(|usage| line(query.by, usage)).collect::<Vec<_>>(),
         "has_more": has_more,
         "next": next,
     })

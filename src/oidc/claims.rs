@@ -62,9 +62,9 @@ fn account(issuer: &IssuerSettings, claims: &Value) -> Result<AccountId, TokenEr
 
 /// The first profile that fits.
 fn profile<'s>(issuer: &'s IssuerSettings, claims: &Value) -> Option<&'s TokenProfile> {
-    let said = issuer.profile_claim.as_ref().map(|claim| values(claims, claim)).unwrap_or_default();
+    let profile_values = issuer.profile_claim.as_ref().map(|claim| values(claims, claim)).unwrap_or_default();
     issuer.profiles.iter().find(|profile| match &profile.when {
-        Some(when) => when.iter().any(|value| said.contains(value)),
+        Some(when) => when.iter().any(|value| profile_values.contains(value)),
         None => true,
     })
 }

@@ -32,8 +32,8 @@ pub(super) fn connect(settings: &Settings) -> Result<SpanExporter, CollectorErro
         Protocol::HttpProtobuf => over_http(settings)?,
         Protocol::Grpc => over_grpc(settings)?,
     };
-    let said = settings.resource.iter().map(|(name, value)| KeyValue::new(name.clone(), value.clone()));
-    exporter.set_resource(&Resource::builder_empty().with_attributes(said).build());
+    let attributes = settings.resource.iter().map(|(name, value)| KeyValue::new(name.clone(), value.clone()));
+    exporter.set_resource(&Resource::builder_empty().with_attributes(attributes).build());
     Ok(exporter)
 }
 

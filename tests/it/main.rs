@@ -31,6 +31,7 @@ mod elsewhere;
 mod endpoints;
 mod engines;
 mod expecting;
+mod extreme_settings;
 mod faults;
 mod feedback;
 mod forms;

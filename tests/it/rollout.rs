@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use crate::harness::{World, model, tenant};
 use stint_backend::scripted::{ScriptedBackend, ScriptedReply};
 use stint_types::catalog::{EnforcementClass, RolloutMode, Route, TrafficSplit};
-use stint_types::units::{Chance, Money};
+use stint_types::units::{Chance, Money, Timestamp, Zone};
 
 /// Two models: `a`, which is listed first and thinks for long, and `b`.
 async fn world(routes: Vec<Route>) -> World {
@@ -94,14 +94,23 @@ async fn a_share_of_the_conversations_goes_by_another_routes_rules_and_stays_the
     assert!((8..=30).contains(&thought.len()), "about 18 of 60, not {}", thought.len());
 }
 
+/// Where the day lasts for ten hours yet: right before midnight the whole budget may be spent at once.
+fn zone_with_a_long_day() -> Zone {
+    const HALF_DAY_MILLIS: i64 = 12 * 3_600 * 1_000;
+    let is_morning = Timestamp::now().0.rem_euclid(2 * HALF_DAY_MILLIS) < HALF_DAY_MILLIS;
+    if is_morning { Zone::UTC } else { "Pacific/Auckland".parse().unwrap() }
+}
+
 #[tokio::test]
 async fn a_dollar_counts_more_for_who_spends_faster_than_the_budget_lasts() {
+    let mut acme = tenant("acme", 10_000_000_000).per_day(3_000);
+    acme.terms.zone = zone_with_a_long_day();
     let world = World::routed(
         vec![(
             model("a", EnforcementClass::Inline),
             Arc::new(ScriptedBackend::always(ScriptedReply::new().thinks(40).answers("of a"))),
         )],
-        vec![tenant("acme", 10_000_000_000).per_day(3_000)],
+        vec![acme],
         vec![Route {
             worth: Money::from_dollars_up(1.0),
             cost_per_second: Money::ZERO,

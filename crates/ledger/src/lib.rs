@@ -35,8 +35,8 @@ pub use commit::{Observer, PendingSettlement, SettlementReceipt, SettlementStatu
 pub use handle::{Ledger, Reservation, accounts_from_journal};
 pub use journal::{DatabaseFault, Journal, JournalError, MemoryJournal, OutageStatus};
 pub use quota::{
-    ChangeNotice, DecideFn, ExchangeResult, LeaseAdjustment, LeaseRenewal, QuotaBalance, QuotaCoordinator,
-    QuotaWindow, ReplicaEpoch, ReplicaLease, WindowOpening,
+    ChangeNotice, DecideFn, ExchangeResult, LeaseAdjustment, LeaseRenewal, PostedFn, QuotaBalance,
+    QuotaCoordinator, QuotaWindow, ReplicaEpoch, ReplicaLease, WindowOpening,
 };
 pub use rows::{
     AbandonPolicy, AccountSpend, Amounts, DispatchEntry, EpisodeBalance, EpisodeUsage, ExtensionEntry,

@@ -28,7 +28,8 @@ pub(super) fn fault_of(error: &sqlx::Error) -> Option<DatabaseFault> {
     match error {
         sqlx::Error::Io(error) if error.get_ref().is_some_and(is_file_gone) => Some(DatabaseFault::FileGone),
         sqlx::Error::Io(_) | sqlx::Error::Tls(_) => Some(DatabaseFault::Unreachable),
-        sqlx::Error::PoolTimedOut => Some(DatabaseFault::Silent),
+        // A refused connection is tried again until then, and so is one beyond the server's own limit.
+        sqlx::Error::PoolTimedOut => Some(DatabaseFault::NoConnectionInTime),
         sqlx::Error::Database(error) => of_code(&error.code()?),
         _ => None,
     }
@@ -90,7 +91,8 @@ mod tests {
     fn a_server_that_cannot_be_reached_is_said_to_be_so() {
         let refused = io::Error::from(io::ErrorKind::ConnectionRefused);
         assert_eq!(fault_of(&sqlx::Error::Io(refused)), Some(DatabaseFault::Unreachable));
-        assert_eq!(fault_of(&sqlx::Error::PoolTimedOut), Some(DatabaseFault::Silent));
+        // It does not say which of several causes it has.
+        assert_eq!(fault_of(&sqlx::Error::PoolTimedOut), Some(DatabaseFault::NoConnectionInTime));
         assert_eq!(fault_of(&sqlx::Error::RowNotFound), None);
     }
 }

@@ -112,8 +112,8 @@ fn next_budget(plan: &CurvePlan, journal: &CurveJournal, budget: Tokens) -> Opti
     }
     let under = || journal.answers().iter().filter(|(id, _)| id.budget == budget);
     let cut = under().filter(|(_, answer)| answer.is_cut).count() as u64;
-    let asked = under().count() as u64;
-    let is_enough = asked > 0 && Tokens(cut).as_f64() <= CUT_MAX * Tokens(asked).as_f64();
+    let answers = under().count() as u64;
+    let is_enough = answers > 0 && Tokens(cut).as_f64() <= CUT_MAX * Tokens(answers).as_f64();
     if budget >= plan.thinking_max || (budget > Tokens::ZERO && is_enough) {
         return None;
     }

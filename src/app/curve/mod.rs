@@ -204,8 +204,8 @@ impl Measurement {
         let is_told = |trial: &&CurveTrial| {
             points.iter().any(|point| point.budget == trial.budget && point.answers * 2 >= most)
         };
-        let told: Vec<CurveTrial> = self.trials.iter().filter(is_told).cloned().collect();
-        let curve = fit_measured_curve(&told)?;
+        let trials: Vec<CurveTrial> = self.trials.iter().filter(is_told).cloned().collect();
+        let curve = fit_measured_curve(&trials)?;
         let measured = Timestamp::now().to_string().chars().take(10).collect();
         Some(CurveRecord { model: model.into(), measured, tasks: self.tasks, curve, points })
     }

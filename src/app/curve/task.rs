@@ -91,8 +91,9 @@ fn task(line: TaskLine, text: &str) -> Result<Task, &'static str> {
         (None, Some(messages)) if !messages.is_empty() => messages,
         _ => return Err("write prompt or messages"),
     };
-    let asked = messages.iter().rev().find(|message| message["role"] == "user");
-    let question = asked.and_then(|message| message["content"].as_str()).unwrap_or_default().to_owned();
+    let last_message = messages.iter().rev().find(|message| message["role"] == "user");
+    let question =
+        last_message.and_then(|message| message["content"].as_str()).unwrap_or_default().to_owned();
     let judge = match (line.answer, line.check) {
         (Some(answer), None) => expected(&answer, line.compare.as_deref())?,
         (None, Some(_)) if line.compare.is_some() => return Err("compare goes with answer"),

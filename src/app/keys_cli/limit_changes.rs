@@ -4,8 +4,8 @@ use serde_json::Value;
 
 /// The limits that there were, with these in place of those of their kind.
 pub(super) fn added(before: &Value, stated: &Value) -> Vec<Value> {
-    let kept = items(before).filter(|limit| !has_kind(stated, limit));
-    kept.chain(items(stated)).cloned().collect()
+    let unchanged = items(before).filter(|limit| !has_kind(stated, limit));
+    unchanged.chain(items(stated)).cloned().collect()
 }
 
 /// The limits that there were and whose kind there is no more.

@@ -75,9 +75,9 @@ fn filter(log: &LoggingSettings) -> EnvFilter {
 
 /// What the operator wrote, and what goes without saying.
 fn directives(log: &LoggingSettings) -> String {
-    let said = log.filter.parse::<Targets>().unwrap_or_default();
+    let targets = log.filter.parse::<Targets>().unwrap_or_default();
     let is_louder = |target: &str, most: Level| {
-        [Level::INFO, Level::WARN].iter().any(|level| *level > most && said.would_enable(target, level))
+        [Level::INFO, Level::WARN].iter().any(|level| *level > most && targets.would_enable(target, level))
     };
     let loud =
         |(name, target, most): &&(&str, &str, Level)| !log.filter.contains(*name) && is_louder(target, *most);

@@ -216,8 +216,8 @@ impl Download<'_> {
             file.set_len(0).map_err(failed)?;
         }
         let mut done = file.metadata().map_err(failed)?.len();
-        let told = whole_length(response.headers()).filter(|_| resumes);
-        let whole = told.or(response.content_length().map(|length| done + length));
+        let stated = whole_length(response.headers()).filter(|_| resumes);
+        let whole = stated.or(response.content_length().map(|length| done + length));
         let mut body = response.bytes_stream();
         while let Some(piece) = body.next().await {
             let piece = piece

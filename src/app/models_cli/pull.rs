@@ -181,14 +181,14 @@ async fn transfer(
     checksum: Option<&Sha256Sum>,
     token: Option<&str>,
 ) -> Result<Sha256Sum, DownloadError> {
-    let mut told = Instant::now();
+    let mut shown_at = Instant::now();
     let is_terminal = io::stderr().is_terminal();
     let step = Duration::from_millis(if is_terminal { 200 } else { 5000 });
     let mut progress = |done: u64, whole: Option<u64>| {
-        if told.elapsed() < step && whole != Some(done) {
+        if shown_at.elapsed() < step && whole != Some(done) {
             return;
         }
-        told = Instant::now();
+        shown_at = Instant::now();
         let of = whole.map(|whole| format!(" of {}", human_bytes(whole))).unwrap_or_default();
         let (begin, end) = if is_terminal { ("\r", "  ") } else { ("", "\n") };
         let _ = write!(io::stderr(), "{begin}{}{of}{end}", human_bytes(done));

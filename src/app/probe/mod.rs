@@ -326,9 +326,9 @@ impl UpstreamProber {
 
     fn print_failure(&self, what: &str, failure: &Failure) {
         let word = if judge::is_refusal(failure) { "refused" } else { "failed" };
-        let said = failure.upstream_message.as_deref();
-        let said = said.map_or_else(|| failure.to_string(), str::to_owned);
-        self.print_row(what, "-", "-", "-", &format!("{word}: {said}"));
+        let reason = failure.upstream_message.as_deref();
+        let reason = reason.map_or_else(|| failure.to_string(), str::to_owned);
+        self.print_row(what, "-", "-", "-", &format!("{word}: {reason}"));
     }
 
     fn print_row(&self, what: &str, budget: &str, thought: &str, answer: &str, verdict: &str) {

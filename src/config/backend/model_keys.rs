@@ -122,9 +122,9 @@ fn apply_source_keys(
             if !section.has("hand_off") && !is_empty && !settings.hand_off.contains(&settings.end_tag) {
                 settings.hand_off = HAND_OFF.replace(END_TAG, &settings.end_tag);
             }
-            let said = ["hand_off", "turn", "classes"].into_iter().any(|key| section.has(key));
+            let is_stated = ["hand_off", "turn", "classes"].into_iter().any(|key| section.has(key));
             take_hand_off(section, model, &settings.hand_off, &settings.end_tag);
-            if said {
+            if is_stated {
                 model.hand_off.overhead =
                     overhead_bound(&model.classes, &settings.hand_off, &settings.new_turn_prompt);
             }

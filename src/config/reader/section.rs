@@ -275,9 +275,9 @@ impl<'d> Section<'d> {
     }
 
     fn entry(&self, key: &'static str) -> Option<&'d Spanned<DeValue<'d>>> {
-        let mut asked = self.known_keys.borrow_mut();
-        if !asked.contains(&key) {
-            asked.push(key);
+        let mut keys = self.known_keys.borrow_mut();
+        if !keys.contains(&key) {
+            keys.push(key);
         }
         self.table.and_then(|table| table.get(key))
     }
@@ -326,12 +326,12 @@ impl<'d> Section<'d> {
 
 impl Drop for Section<'_> {
     fn drop(&mut self) {
-        let asked = self.known_keys.take();
-        let unasked = self.table.into_iter().flat_map(DeTable::keys).map(|key| key.get_ref().as_ref());
-        for key in unasked.filter(|key| !asked.contains(key)) {
-            let remedy = match nearest(key, asked.iter().copied()) {
+        let known_keys = self.known_keys.take();
+        let written = self.table.into_iter().flat_map(DeTable::keys).map(|key| key.get_ref().as_ref());
+        for key in written.filter(|key| !known_keys.contains(key)) {
+            let remedy = match nearest(key, known_keys.iter().copied()) {
                 Some(known) => format!("did you mean {known}?"),
-                None => format!("take it out; known here: {}", asked.join(", ")),
+                None => format!("take it out; known here: {}", known_keys.join(", ")),
             };
             self.reject(key, "unknown key", remedy);
         }

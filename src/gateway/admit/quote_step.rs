@@ -65,9 +65,10 @@ fn quote_decided_step(
     details: QuoteDetails,
 ) -> Result<RequestQuote, Option<Box<RequestRefusal>>> {
     let inputs = step_inputs(state, tenant, context, &step).ok_or(None)?;
-    let kept = if step.plan.is_final() { Money::ZERO } else { inputs.answer_reserve(&context.limits) };
+    let reserve_for_answer =
+        if step.plan.is_final() { Money::ZERO } else { inputs.answer_reserve(&context.limits) };
     let (ledger, about) = (&state.parts.ledger, context.limit_scope());
-    let limits = without_answer_reserve(&context.limits, kept);
+    let limits = without_answer_reserve(&context.limits, reserve_for_answer);
     let allowance = ledger.allowance_within(&tenant.account, &about, &limits, ledger.now());
     let allowance = without_tools_cost(allowance, step.plan.tools_cost);
     let quoted = quote_inputs(state, &inputs, &allowance, details);

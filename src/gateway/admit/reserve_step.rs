@@ -43,9 +43,10 @@ pub(super) async fn try_reserve_step(
         return StepReserveResult::TooExpensive { of_episode: false };
     };
     admission.reached(RequestStage::Estimated);
-    let kept = if step.plan.is_final() { Money::ZERO } else { inputs.answer_reserve(&context.limits) };
+    let reserve_for_answer =
+        if step.plan.is_final() { Money::ZERO } else { inputs.answer_reserve(&context.limits) };
     let (about, now) = (context.limit_scope(), admission.parts().ledger.now());
-    let limits = without_answer_reserve(&context.limits, kept);
+    let limits = without_answer_reserve(&context.limits, reserve_for_answer);
     let allowance =
         admission.parts().ledger.allowance_within(&admission.tenant.account, &about, &limits, now);
     let allowance = without_tools_cost(allowance, step.plan.tools_cost);
@@ -62,12 +63,12 @@ pub(super) async fn try_reserve_step(
     if let Some(why) = &step.plan.why {
         plan.why = format!("{}; {why}", plan.why);
     }
-    let asked = StepReservation {
+    let step_reservation = StepReservation {
         limits: context.limits.clone(),
         tools: step.plan.tools.clone(),
         tools_cost: step.plan.tools_cost,
     };
-    let claim = claim(admission, &inputs, &plan, about, Some(asked));
+    let claim = claim(admission, &inputs, &plan, about, Some(step_reservation));
     match admission.parts().ledger.obtain(claim).await {
         Ok(reservation) => {
             admission.reached(RequestStage::Reserved);
@@ -155,8 +156,8 @@ fn on_plan_refusal(
 }
 
 /// The limits without what is kept for the answer.
-pub(super) fn without_answer_reserve(limits: &EpisodeLimits, kept: Money) -> EpisodeLimits {
-    EpisodeLimits { cost: limits.cost.map(|cost| cost.saturating_sub(kept)), ..limits.clone() }
+pub(super) fn without_answer_reserve(limits: &EpisodeLimits, reserve: Money) -> EpisodeLimits {
+    EpisodeLimits { cost: limits.cost.map(|cost| cost.saturating_sub(reserve)), ..limits.clone() }
 }
 
 /// The allowance without what its tool calls may cost.

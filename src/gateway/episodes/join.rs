@@ -202,8 +202,8 @@ impl EpisodeManager {
         }
         let id = new_episode_id();
         if !limits.is_empty() {
-            let kept = self.with_timeout(self.inner.store.open(owner, &id, limits, now)).await;
-            if let Err(error) = kept {
+            let opened = self.with_timeout(self.inner.store.open(owner, &id, limits, now)).await;
+            if let Err(error) = opened {
                 self.report_lost("a run's limits cannot be stored", &error);
             }
         }

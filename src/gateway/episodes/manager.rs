@@ -92,20 +92,20 @@ impl EpisodeManager {
     /// Begins to keep a step, after its beginning. Nobody's answer fails for it.
     pub(super) fn store_step(&self, step: AnsweredStep, beginning: Option<Written>) -> Option<Written> {
         let store = self.inner.store.clone();
-        let kept = async move { store.record_step(&step).await };
-        self.keep("a step is not stored", beginning, kept)
+        let write = async move { store.record_step(&step).await };
+        self.keep("a step is not stored", beginning, write)
     }
 
     /// The same for a step that begins, with its episode, where nothing is known of that yet.
     pub(super) fn store_beginning(&self, step: BrokenOffStep, is_first: bool) -> Option<Written> {
         let store = self.inner.store.clone();
-        let kept = async move {
+        let write = async move {
             if is_first {
                 store.open(&step.owner, &step.id, &EpisodeLimits::default(), step.at).await?;
             }
             store.record_broken_off(&step).await
         };
-        self.keep("what was added to a step is not stored", None, kept)
+        self.keep("what was added to a step is not stored", None, write)
     }
 
     /// Begins to take that back.
@@ -116,8 +116,8 @@ impl EpisodeManager {
         beginning: Written,
     ) -> Option<Written> {
         let store = self.inner.store.clone();
-        let kept = async move { store.take_back(&step, is_first).await };
-        self.keep("what was added to a step that said nothing stays stored", Some(beginning), kept)
+        let write = async move { store.take_back(&step, is_first).await };
+        self.keep("what was added to a step that said nothing stays stored", Some(beginning), write)
     }
 
     /// Begins to keep a step that broke off.
@@ -127,8 +127,8 @@ impl EpisodeManager {
         beginning: Option<Written>,
     ) -> Option<Written> {
         let store = self.inner.store.clone();
-        let kept = async move { store.record_broken_off(&step).await };
-        self.keep("a step that broke off is not stored", beginning, kept)
+        let write = async move { store.record_broken_off(&step).await };
+        self.keep("a step that broke off is not stored", beginning, write)
     }
 
     /// Writes something by itself, once an earlier write is done.

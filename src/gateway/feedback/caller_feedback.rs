@@ -92,8 +92,8 @@ impl LearningInner {
         self.reversals.take(&changed, Timestamp::now()).map_err(FeedbackError::TooManyReversals)?;
         let mut learned = Ok(());
         for (story, verdict) in verdicts {
-            let told = self.record_verdict(tenant, story, verdict).await?;
-            learned = learned.and(told);
+            let recorded = self.record_verdict(tenant, story, verdict).await?;
+            learned = learned.and(recorded);
         }
         Ok(learned)
     }

@@ -53,24 +53,24 @@ pub(super) async fn judge_answers(
     chosen
 }
 
-fn request(judge: &str, asked: &Request, answers: &[String]) -> Request {
+fn request(judge: &str, original: &Request, answers: &[String]) -> Request {
     let numbered: Map<String, Value> = answers
         .iter()
         .zip(1..)
         .map(|(answer, number): (_, u32)| (number.to_string(), answer.as_str().into()))
         .collect();
-    let data = json!({ "question": question(asked), "answers": numbered }).to_string();
+    let data = json!({ "question": question(original), "answers": numbered }).to_string();
     let messages = vec![Message::text(Role::System, TASK), Message::text(Role::User, data)];
     let budget = Budget { thinking: Some(Tokens::ZERO), solution: Some(SOLUTION), ..Budget::default() };
     let sampling = SamplingOptions { temperature: Some(0.0), ..SamplingOptions::default() };
-    let (cache_owner, priority) = (asked.cache_owner.clone(), asked.priority);
+    let (cache_owner, priority) = (original.cache_owner.clone(), original.priority);
     Request { budget, sampling, cache_owner, priority, ..Request::new(judge, messages) }
 }
 
 /// What is asked: the last message of the caller.
 pub(super) fn question(request: &Request) -> String {
-    let asked = request.messages.iter().rev().find(|message| message.role == Role::User);
-    asked.map(Message::plain_text).unwrap_or_default()
+    let last_message = request.messages.iter().rev().find(|message| message.role == Role::User);
+    last_message.map(Message::plain_text).unwrap_or_default()
 }
 
 /// Reads the only number of a reply, from 1 to `most`, and returns it as an index from 0.

@@ -17,9 +17,9 @@ const BETA_LENGTH_MAX: usize = 64;
 pub(super) fn read(headers: &HeaderMap) -> Result<VendorHeaders, ApiError> {
     let version = match headers.get("anthropic-version") {
         None => None,
-        Some(said) => {
-            let said = said.to_str().unwrap_or_default();
-            Some(VendorHeaders::known_version(said).ok_or_else(|| unknown_version(said))?)
+        Some(value) => {
+            let value = value.to_str().unwrap_or_default();
+            Some(VendorHeaders::known_version(value).ok_or_else(|| unknown_version(value))?)
         }
     };
     let lists = headers.get_all("anthropic-beta").iter().filter_map(|list| list.to_str().ok());
@@ -27,8 +27,8 @@ pub(super) fn read(headers: &HeaderMap) -> Result<VendorHeaders, ApiError> {
     Ok(VendorHeaders { version, betas: betas.take(BETAS_MAX).map(Into::into).collect() })
 }
 
-fn unknown_version(said: &str) -> ApiError {
-    let shown: String = said.chars().take(BETA_LENGTH_MAX).collect();
+fn unknown_version(stated: &str) -> ApiError {
+    let shown: String = stated.chars().take(BETA_LENGTH_MAX).collect();
     let known = [VendorHeaders::VERSION_WITH_SAMPLING, VendorHeaders::VERSION].join(" or ");
     ApiError::invalid(Some("anthropic-version"), format!("\"{shown}\" is not a valid version; send {known}"))
 }

@@ -59,8 +59,8 @@ pub(super) fn remaining(mut items: Vec<Value>) -> Vec<Value> {
 
 /// What users said, as items with ids of their own.
 pub(super) fn users_items(items: &[Value], hex: &str) -> Vec<Value> {
-    let said = items.iter().filter(|item| is_users(item)).enumerate();
-    let named = said.map(|(at, item)| {
+    let from_users = items.iter().filter(|item| is_users(item)).enumerate();
+    let named = from_users.map(|(at, item)| {
         let mut item = normalized(item.clone());
         if item["id"].is_null() {
             item["id"] = format!("msg_{hex}_in{at}").into();

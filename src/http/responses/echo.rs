@@ -125,8 +125,8 @@ pub(super) fn finished(
     frame["model"] = (*receipt.model).into();
     frame["output"] = output.into();
     frame["usage"] = usage(receipt);
-    let mut told = provider_members::of_answer(receipt, AnswerApi::Responses);
-    if let Some(tier) = told.shift_remove("service_tier") {
+    let mut answer_members = provider_members::of_answer(receipt, AnswerApi::Responses);
+    if let Some(tier) = answer_members.shift_remove("service_tier") {
         frame["service_tier"] = tier;
     }
     frame["budget"] = json!(budget(receipt));

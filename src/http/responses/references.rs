@@ -34,7 +34,7 @@ pub(super) async fn dereference(
         return Ok(0);
     }
     let at_hand = conversation.iter().map(|item| (&*item.id, item)).collect();
-    let mut kept = ReferenceResolver {
+    let mut resolver = ReferenceResolver {
         service,
         tenant,
         conversation: at_hand,
@@ -44,9 +44,9 @@ pub(super) async fn dereference(
     };
     for (at, item) in input.iter_mut().enumerate().filter(|(_, item)| is_reference(item)) {
         let wanted = item["id"].as_str().unwrap_or_default().to_owned();
-        *item = kept.find(&format!("input[{at}].id"), &wanted).await?;
+        *item = resolver.find(&format!("input[{at}].id"), &wanted).await?;
     }
-    Ok(kept.found)
+    Ok(resolver.found)
 }
 
 /// What may be referred to, as far as it was looked at.

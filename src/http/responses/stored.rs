@@ -31,10 +31,10 @@ pub(in crate::http) async fn retrieve(
         let why = "is not offered for what has ended; leave it out";
         return Err(ApiError::invalid(Some("stream"), why));
     }
-    let kept = find(&service, &headers, &id).await?;
-    let mut response: Value = serde_json::from_str(&kept.body).unwrap_or_default();
+    let stored = find(&service, &headers, &id).await?;
+    let mut response: Value = serde_json::from_str(&stored.body).unwrap_or_default();
     if response.get("output").is_none() {
-        response["output"] = parse_items(&kept.output).into();
+        response["output"] = parse_items(&stored.output).into();
     }
     Ok(json_response(&response))
 }
@@ -75,8 +75,8 @@ pub(in crate::http) async fn input_items(
     RawQuery(query): RawQuery,
 ) -> Result<Response, ApiError> {
     let wanted = ItemPageQuery::read(query.as_deref())?;
-    let kept = find(&service, &headers, &id).await?;
-    wanted.page_of(input_with_ids(&kept)).map(|listed| json_response(&listed))
+    let stored = find(&service, &headers, &id).await?;
+    wanted.page_of(input_with_ids(&stored)).map(|listed| json_response(&listed))
 }
 
 async fn find(service: &ApiState, headers: &HeaderMap, id: &str) -> Result<StoredResponse, ApiError> {

@@ -75,13 +75,10 @@ pub(super) fn is_contest_proof(reading: &TextAnalysis<'_>, class: TaskClass) -> 
 
 /// Whether a text of so many bytes asks for what was found: "If n is odd, prove that …", but not "… explain how that …".
 fn is_demanded(found: &FoundPhrase<'_>, bytes: usize) -> bool {
-    let before = found.before.trim_end_matches(' ');
-    let before = before.strip_suffix("please").unwrap_or(before).trim_end_matches(' ');
-    let begins = before.is_empty() || before.ends_with(['.', '!', '?', ':', ';', ')', '\n', '$']);
     match found.group {
-        0 => bytes >= PROOF_BYTES && (begins || before.ends_with(',')),
-        1 => bytes >= PROOF_BYTES && begins,
-        2 => begins,
+        0 => bytes >= PROOF_BYTES && found.begins_clause(),
+        1 => bytes >= PROOF_BYTES && found.begins_sentence(),
+        2 => found.begins_sentence(),
         _ => true,
     }
 }

@@ -15,6 +15,24 @@ pub(super) struct FoundPhrase<'t> {
     pub after: &'t str,
 }
 
+impl<'t> FoundPhrase<'t> {
+    /// True if it begins a sentence, or follows a sign that may end one or a formula; a "please" may stand in front of it.
+    pub(super) fn begins_sentence(&self) -> bool {
+        let before = self.before_please();
+        before.is_empty() || before.ends_with(['.', '!', '?', ':', ';', ')', '\n', '$'])
+    }
+
+    /// The same, or it follows a comma.
+    pub(super) fn begins_clause(&self) -> bool {
+        self.begins_sentence() || self.before_please().ends_with(',')
+    }
+
+    fn before_please(&self) -> &'t str {
+        let before = self.before.trim_end_matches(' ');
+        before.strip_suffix("please").unwrap_or(before).trim_end_matches(' ')
+    }
+}
+
 impl PhraseList {
     /// A list of phrases of two bytes or more.
     pub(super) const fn of(groups: &'static [&'static [&'static str]]) -> PhraseList {
@@ -83,5 +101,22 @@ mod tests {
             assert_eq!(found(text), None, "{text}");
         }
         assert!(LIST.find("go on and go on", |found| found.after.is_empty()).is_some());
+    }
+
+    #[test]
+    fn a_please_in_front_of_a_phrase_is_not_what_it_follows() {
+        let begins = |text: &'static str| {
+            let found = LIST.find(text, |_| true).unwrap();
+            (found.begins_sentence(), found.begins_clause())
+        };
+        for text in ["go on", "please go on", "well. please go on", "x = $2$ go on"] {
+            assert_eq!(begins(text), (true, true), "{text}");
+        }
+        for text in ["if so, go on", "if so, please go on"] {
+            assert_eq!(begins(text), (false, true), "{text}");
+        }
+        for text in ["and go on", "and please go on"] {
+            assert_eq!(begins(text), (false, false), "{text}");
+        }
     }
 }

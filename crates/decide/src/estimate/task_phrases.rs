@@ -198,7 +198,7 @@ pub(super) fn asks_for_mathematics(text: &str) -> bool {
         let lower = in_small_letters(end, &mut room);
         let has_number = is_short && count_numbers(lower) >= 1;
         let is_meant = |found: &FoundPhrase<'_>| match found.group {
-            0 => begins_sentence(found),
+            0 => asks_for_proof(found),
             1 => true,
             2 => ends_sentence(found.after),
             3 => has_number && !found.after.starts_with(char::is_alphanumeric),
@@ -269,12 +269,10 @@ fn names_error(text: &str) -> bool {
     })
 }
 
-fn begins_sentence(found: &FoundPhrase<'_>) -> bool {
-    let before = found.before.trim_end_matches(' ');
-    let before = before.strip_suffix("please").unwrap_or(before).trim_end_matches(' ');
-    let begins = before.is_empty() || before.ends_with(['.', '!', '?', ':', ';', ',', ')', '\n', '$']);
+/// As in "if n is odd, show that …", but not in "show that you care".
+fn asks_for_proof(found: &FoundPhrase<'_>) -> bool {
     let after = found.after.split_whitespace().next().unwrap_or_default();
-    begins && !PEOPLE.contains(&after)
+    found.begins_clause() && !PEOPLE.contains(&after)
 }
 
 /// As in "15% of 80", "25% off a price of 40", "Is 221 prime?" and what is asked of dice and trains.

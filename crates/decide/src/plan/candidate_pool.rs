@@ -4,10 +4,10 @@ use stint_types::catalog::{Capability, Model, Service, Vote, VoteForecast, VoteO
 use stint_types::units::{Chance, Tokens};
 
 use super::eligible_model::{EligibleModel, PricedCandidate, eligible_models, meets_deadline, weighted_cost};
+use super::expectation::rounded;
 use super::reason::{BudgetReason, BudgetReasons};
 use super::refusal::PlanRefusal;
 use super::request::PlanRequest;
-use super::terms::rounded;
 
 /// To so many models a cascade may lead: those of most value by themselves.
 const ESCALATION_TARGETS_MAX: usize = 3;

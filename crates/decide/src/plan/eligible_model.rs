@@ -6,11 +6,12 @@ use stint_types::units::{Chance, Tokens};
 use super::answer_limit::{AnswerLimit, MONEY_PART};
 use super::bounds::{self, TokenBounds};
 use super::budgets::ThinkingBudgets;
+use super::expectation::{Expectation, rounded};
 use super::reason::BudgetReason;
 use super::refusal::PlanRefusal;
 use super::request::PlanRequest;
 use super::spend_caps::SpendCaps;
-use super::terms::{Expectation, ModelTerms, rounded};
+use super::terms::ModelTerms;
 
 /// One model that can serve.
 #[derive(Debug, Clone, Copy)]

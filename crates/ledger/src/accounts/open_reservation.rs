@@ -61,6 +61,24 @@ pub struct ClosedReservation {
     pub warnings: Vec<LimitWarning>,
 }
 
+impl ClosedReservation {
+    /// A reservation that a process before, or another replica, left open, as this entry posts it.
+    pub(crate) fn of_posted(entry: &JournalEntry) -> Option<ClosedReservation> {
+        let JournalEntry::Resolved(row) = entry else { return None };
+        Some(ClosedReservation {
+            id: row.id,
+            account: row.account.clone(),
+            about: row.about.clone(),
+            how: row.how,
+            spent: row.spent,
+            tools: row.detail.tools.clone(),
+            overrun: row.overrun,
+            entries: vec![entry.clone()],
+            warnings: Vec::new(),
+        })
+    }
+}
+
 impl OpenReservation {
     pub(crate) fn new(request: ReservationRequest, place: AccountIndex, held: Amounts) -> OpenReservation {
         let ReservationRequest { account, id, about, step, prices, if_abandoned, rate, now, expires, .. } =

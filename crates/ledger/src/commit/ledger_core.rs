@@ -14,7 +14,7 @@ use crate::accounts::{
 };
 use crate::journal::{DatabaseFault, DatabaseOutage, Journal};
 use crate::quota::{LeaseRenewal, QuotaClient};
-use crate::rows::{Amounts, ResolutionKind};
+use crate::rows::{Amounts, JournalEntry, ResolutionKind};
 use crate::sync::{Mutex, MutexGuard};
 use crate::{LedgerStats, Settings};
 use stint_types::tasks::Tasks;
@@ -191,6 +191,11 @@ impl LedgerCore {
         }
         self.observer.resolved(closed);
         self.warn(&closed.warnings);
+    }
+
+    /// Notifies the observer of what other replicas left open and these entries have posted.
+    pub(crate) fn notify_posted(&self, entries: &[JournalEntry]) {
+        entries.iter().filter_map(ClosedReservation::of_posted).for_each(|one| self.observer.resolved(&one));
     }
 
     /// Warns in the log, and notifies the observer.

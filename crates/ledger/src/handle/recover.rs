@@ -28,25 +28,9 @@ pub(crate) async fn recover(
         abandoned.into_iter().map(|row| JournalEntry::posted(row, now)).collect();
     for batch in entries.chunks(batch_max.max(1)) {
         journal.append(batch).await?;
-        batch.iter().filter_map(closed).for_each(|one| observer.resolved(&one));
+        batch.iter().filter_map(ClosedReservation::of_posted).for_each(|one| observer.resolved(&one));
     }
     load_spend(journal, terms, now).await
-}
-
-/// A reservation that was left open, as this entry closes it.
-fn closed(entry: &JournalEntry) -> Option<ClosedReservation> {
-    let JournalEntry::Resolved(row) = entry else { return None };
-    Some(ClosedReservation {
-        id: row.id,
-        account: row.account.clone(),
-        about: row.about.clone(),
-        how: row.how,
-        spent: row.spent,
-        tools: row.detail.tools.clone(),
-        overrun: row.overrun,
-        entries: vec![entry.clone()],
-        warnings: Vec::new(),
-    })
 }
 
 /// How accounts under these terms stand by the journal, with these reservations open; for readers that reserve nothing.

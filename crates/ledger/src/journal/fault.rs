@@ -23,6 +23,8 @@ pub enum DatabaseFault {
     LoginRefused,
     /// It has as many connections as it takes.
     NoConnectionFree,
+    /// We got no connection in time. Either none could be made, or all of ours were in use: the one that waits cannot tell.
+    NoConnectionInTime,
 }
 
 impl DatabaseFault {
@@ -39,6 +41,9 @@ impl DatabaseFault {
             DatabaseFault::Silent => "it does not answer in time",
             DatabaseFault::LoginRefused => "it refuses our login",
             DatabaseFault::NoConnectionFree => "it has no connection free",
+            DatabaseFault::NoConnectionInTime => {
+                "no connection in time: it cannot be reached, or takes no more, or all of ours are in use"
+            }
         }
     }
 }

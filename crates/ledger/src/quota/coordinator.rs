@@ -10,6 +10,7 @@ use futures_util::future::BoxFuture;
 use futures_util::stream::BoxStream;
 
 use crate::journal::{Journal, JournalError};
+use crate::rows::JournalEntry;
 use stint_types::units::{AccountId, Timestamp};
 
 use super::window::{QuotaBalance, QuotaWindow};
@@ -93,6 +94,9 @@ pub enum ChangeNotice {
 /// Decides how windows are changed, given how they stand.
 pub type DecideFn<'a> = Box<dyn FnOnce(&[QuotaBalance]) -> Vec<LeaseAdjustment> + Send + 'a>;
 
+/// Receives the resolutions of a dead replica's open reservations, once they are durable.
+pub type PostedFn<'a> = &'a (dyn Fn(&[JournalEntry]) + Send + Sync);
+
 /// Grants quota leases. A call that failed may have had its effect; the next one returns the current state.
 pub trait QuotaCoordinator: Send + Sync {
     /// Registers a replica. It reclaims nothing: after an outage of the coordinator, a replica cannot tell replicas that
@@ -118,9 +122,9 @@ pub trait QuotaCoordinator: Send + Sync {
         decide: DecideFn<'a>,
     ) -> BoxFuture<'a, Result<ExchangeResult, JournalError>>;
 
-    /// Ends epochs whose leases have run out: posts what they left open, and gives back what they did not use. Returns
-    /// how many there were.
-    fn reclaim(&self) -> BoxFuture<'_, Result<usize, JournalError>>;
+    /// Ends epochs whose leases have run out: posts what they left open, and gives back what they did not use. Calls
+    /// `posted` after each of them, and returns how many there were.
+    fn reclaim<'a>(&'a self, posted: PostedFn<'a>) -> BoxFuture<'a, Result<usize, JournalError>>;
 
     /// Ends this replica's own epoch in the same way.
     fn retire(&self, epoch: ReplicaEpoch) -> BoxFuture<'_, Result<(), JournalError>>;

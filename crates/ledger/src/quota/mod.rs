@@ -11,8 +11,8 @@ mod window;
 pub(crate) use allocation::{LeaseDecision, LeaseVerdict, LocalWindow, QuotaDemand, decide};
 pub(crate) use client::QuotaClient;
 pub use coordinator::{
-    ChangeNotice, DecideFn, ExchangeResult, LeaseAdjustment, LeaseRenewal, QuotaCoordinator, ReplicaEpoch,
-    ReplicaLease, WindowOpening,
+    ChangeNotice, DecideFn, ExchangeResult, LeaseAdjustment, LeaseRenewal, PostedFn, QuotaCoordinator,
+    ReplicaEpoch, ReplicaLease, WindowOpening,
 };
 pub(crate) use lease::QuotaLease;
 pub(crate) use lease_state::LeaseState;

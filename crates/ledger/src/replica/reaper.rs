@@ -1,13 +1,21 @@
 //! Reclaims expired replicas, in a task of its own: a replica with many open requests takes long.
 
-use std::sync::Arc;
+use std::sync::{Arc, Weak};
 
 use tokio::time::{Instant, sleep};
 
+use crate::commit::LedgerCore;
 use crate::quota::QuotaClient;
+use crate::rows::JournalEntry;
 
-/// Reclaims them until nothing will be written any more.
-pub(super) async fn reap_expired(client: Arc<QuotaClient>) {
+/// Reclaims them until nothing will be written any more. The observer is told of what is posted, as after a restart of a
+/// process that shares its accounts with nobody.
+pub(super) async fn reap_expired(core: Weak<LedgerCore>, client: Arc<QuotaClient>) {
+    let posted = |entries: &[JournalEntry]| {
+        if let Some(core) = core.upgrade() {
+            core.notify_posted(entries);
+        }
+    };
     loop {
         tokio::select! {
             biased;
@@ -19,7 +27,7 @@ pub(super) async fn reap_expired(client: Arc<QuotaClient>) {
         }
         let reclaimed = tokio::select! {
             biased;
-            reclaimed = client.coordinator.reclaim() => reclaimed,
+            reclaimed = client.coordinator.reclaim(&posted) => reclaimed,
             () = lease_lost(&client) => continue,
         };
         match reclaimed {

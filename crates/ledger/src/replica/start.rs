@@ -50,7 +50,7 @@ pub(crate) async fn start_replica(
     core.apply_renewal(&renewal);
     let requests = Arc::new(QuotaRequests::default());
     tasks.spawn(LeaseRenewer { core: Arc::downgrade(&core), client: client.clone() }.run());
-    tasks.spawn(reap_expired(client.clone()));
+    tasks.spawn(reap_expired(Arc::downgrade(&core), client.clone()));
     tasks.spawn(listen(client.clone(), requests.clone()));
     let manager = LeaseManager {
         core: Arc::downgrade(&core),

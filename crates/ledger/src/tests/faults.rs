@@ -198,7 +198,7 @@ async fn shutdown_waits_for_what_was_dispatched_and_writes_all_of_it() {
 
 /// Someone who sums up what is posted.
 #[derive(Default)]
-struct PostedSum(AtomicU64);
+pub(super) struct PostedSum(pub(super) AtomicU64);
 
 impl Observer for PostedSum {
     fn resolved(&self, closed: &ClosedReservation) {

@@ -1,5 +1,6 @@
 //! Quota leases when replicas sleep, cannot reach the coordinator, or have clocks that jump.
 
+use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use crate::{ReserveError, SettlementStatus};
@@ -36,6 +37,8 @@ fn sleeper(clock_went_on: bool) {
     assert!(is_short(&refused), "{refused}");
     world.run(LASTS * 2);
     assert_eq!(books(&world.vault.state()), (200, 0), "it is reclaimed, and what it had sent is posted");
+    let counted = [0, 1].map(|one: usize| world.machines[one].posted.0.load(Ordering::Relaxed));
+    assert_eq!(counted, [0, 200], "whoever reclaims it counts it");
     let taken = world.obtain(1, 800).unwrap();
     // Before it knows anything.
     world.machines[0].link.send_replace(CoordinatorLink::Cut);

@@ -10,8 +10,8 @@ use tokio::time::sleep;
 
 use crate::{AccountSpend, DispatchEntry, EpisodeUsage, Journal, JournalEntry, JournalError};
 use crate::{
-    ChangeNotice, DecideFn, ExchangeResult, LeaseRenewal, QuotaCoordinator, QuotaWindow, ReplicaEpoch,
-    ReplicaLease, WindowOpening,
+    ChangeNotice, DecideFn, ExchangeResult, LeaseRenewal, PostedFn, QuotaCoordinator, QuotaWindow,
+    ReplicaEpoch, ReplicaLease, WindowOpening,
 };
 use stint_types::units::{AccountId, EpisodeId, Timestamp};
 
@@ -103,8 +103,13 @@ impl QuotaCoordinator for LinkedCoordinator {
         asked.boxed()
     }
 
-    fn reclaim(&self) -> BoxFuture<'_, Result<usize, JournalError>> {
-        async move { Ok(self.ask(VaultState::reclaim_expired).await) }.boxed()
+    fn reclaim<'a>(&'a self, posted: PostedFn<'a>) -> BoxFuture<'a, Result<usize, JournalError>> {
+        async move {
+            let (count, entries) = self.ask(VaultState::reclaim_expired).await;
+            posted(&entries);
+            Ok(count)
+        }
+        .boxed()
     }
 
     fn retire(&self, epoch: ReplicaEpoch) -> BoxFuture<'_, Result<(), JournalError>> {

@@ -250,24 +250,26 @@ impl VaultState {
         Ok(())
     }
 
-    pub(super) fn reclaim_expired(&mut self) -> usize {
+    /// How many there were, and what they left open as it is posted.
+    pub(super) fn reclaim_expired(&mut self) -> (usize, Vec<JournalEntry>) {
         let dead = self.lives.iter().filter(|(_, life)| !life.is_over && life.expires < self.now);
         let dead: Vec<i64> = dead.map(|(epoch, _)| *epoch).collect();
-        dead.iter().for_each(|epoch| self.end(*epoch));
-        dead.len()
+        let posted = dead.iter().flat_map(|epoch| self.end(*epoch)).collect();
+        (dead.len(), posted)
     }
 
-    pub(super) fn end(&mut self, epoch: i64) {
+    pub(super) fn end(&mut self, epoch: i64) -> Vec<JournalEntry> {
+        let mut entries = Vec::new();
         if !self.is_alive(epoch) {
-            return;
+            return entries;
         }
         self.lives.get_mut(&epoch).unwrap().is_over = true;
         let (now, turn) = (self.now, self.turn());
         for row in self.rows.values_mut().filter(|row| row.epoch == epoch && row.ended.is_none()) {
-            let JournalEntry::Resolved(posted) = JournalEntry::posted(row.sent.clone(), now) else {
-                unreachable!()
-            };
-            row.ended = Some(posted);
+            let entry = JournalEntry::posted(row.sent.clone(), now);
+            let JournalEntry::Resolved(posted) = &entry else { unreachable!() };
+            row.ended = Some(posted.clone());
+            entries.push(entry);
         }
         for (window, handed) in &mut self.windows {
             let Some(cut) = handed.leases.remove(&epoch) else { continue };
@@ -276,6 +278,7 @@ impl VaultState {
             handed.granted = (handed.granted + used).saturating_sub(cut.amount);
             handed.changed = turn;
         }
+        entries
     }
 }
 

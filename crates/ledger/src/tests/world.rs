@@ -16,6 +16,7 @@ use stint_types::tasks::Tasks;
 use stint_types::tenant::AccountTerms;
 use stint_types::units::Timestamp;
 
+use super::faults::PostedSum;
 use super::linked_coordinator::{CoordinatorLink, LinkedCoordinator};
 use super::vault::Vault;
 use super::{NOW, claim_of};
@@ -32,6 +33,8 @@ const TURNS: usize = 24;
 pub(super) struct SimulatedReplica {
     pub(super) ledger: Ledger,
     pub(super) link: watch::Sender<CoordinatorLink>,
+    /// What its observer was told of.
+    pub(super) posted: Arc<PostedSum>,
     /// How far the wall clock is off, in milliseconds.
     pub(super) wall: i64,
     /// For how long it has stood still; nothing, where it runs.
@@ -52,9 +55,10 @@ impl SimulatedReplica {
         let runtime = Builder::new_current_thread().enable_time().start_paused(true).build().unwrap();
         let (link, ours) = watch::channel(CoordinatorLink::Whole);
         let (tasks, coordinator) = (Tasks::default(), Arc::new(LinkedCoordinator::new(vault, ours)));
-        let opened = Ledger::share(&tasks, coordinator, Arc::new(()), Settings::default(), terms);
+        let posted = Arc::new(PostedSum::default());
+        let opened = Ledger::share(&tasks, coordinator, posted.clone(), Settings::default(), terms);
         let ledger = runtime.block_on(opened).unwrap();
-        SimulatedReplica { ledger, link, wall: 0, paused: None, runtime, _tasks: tasks }
+        SimulatedReplica { ledger, link, posted, wall: 0, paused: None, runtime, _tasks: tasks }
     }
 
     /// Does something by this machine's clocks.

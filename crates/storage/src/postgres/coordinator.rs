@@ -10,7 +10,7 @@ use futures_util::{FutureExt, StreamExt};
 use sqlx::{Postgres as Server, Row, Transaction};
 
 use stint_ledger::{
-    AccountId, ChangeNotice, DecideFn, ExchangeResult, JournalError, LeaseRenewal, QuotaBalance,
+    AccountId, ChangeNotice, DecideFn, ExchangeResult, JournalError, LeaseRenewal, PostedFn, QuotaBalance,
     QuotaCoordinator, QuotaWindow, ReplicaEpoch, ReplicaLease, WindowOpening,
 };
 use stint_types::units::Timestamp;
@@ -59,7 +59,7 @@ impl PostgresCoordinator {
         i64::try_from(self.0.lease.as_millis()).unwrap_or(i64::MAX)
     }
 
-    async fn reclaim_all(&self) -> Result<usize, sqlx::Error> {
+    async fn reclaim_all(&self, posted: PostedFn<'_>) -> Result<usize, sqlx::Error> {
         let mut count = 0;
         loop {
             let mut transaction = self.begin().await?;
@@ -69,8 +69,9 @@ impl PostgresCoordinator {
                 transaction.commit().await?;
                 return Ok(count);
             };
-            reclaim(&mut transaction, epoch, now).await?;
+            let entries = reclaim(&mut transaction, epoch, now).await?;
             transaction.commit().await?;
+            posted(&entries);
             count += 1;
         }
     }
@@ -181,8 +182,8 @@ impl QuotaCoordinator for PostgresCoordinator {
         async move { self.or_lease_lost(self.adjust_leases(epoch, windows, decide).await) }.boxed()
     }
 
-    fn reclaim(&self) -> BoxFuture<'_, Result<usize, JournalError>> {
-        async move { self.reclaim_all().await.map_err(|source| self.0.failed(source)) }.boxed()
+    fn reclaim<'a>(&'a self, posted: PostedFn<'a>) -> BoxFuture<'a, Result<usize, JournalError>> {
+        async move { self.reclaim_all(posted).await.map_err(|source| self.0.failed(source)) }.boxed()
     }
 
     fn retire(&self, epoch: ReplicaEpoch) -> BoxFuture<'_, Result<(), JournalError>> {

@@ -25,18 +25,19 @@ pub(super) async fn lock_own(
     Ok(sqlx::query(statement).bind(epoch.0).fetch_optional(connection).await?.is_some())
 }
 
-/// Ends an epoch, whose row is locked.
+/// Ends an epoch, whose row is locked. Returns what it left open, as it is posted.
 pub(super) async fn reclaim(
     connection: &mut PgConnection,
     epoch: ReplicaEpoch,
     now: Timestamp,
-) -> Result<(), sqlx::Error> {
+) -> Result<Vec<JournalEntry>, sqlx::Error> {
     let over = sqlx::query("UPDATE replicas SET is_over = TRUE WHERE epoch = $1").bind(epoch.0);
     over.execute(&mut *connection).await?;
     let open = read_unresolved(Some(epoch.0), connection).await?;
     let posted: Vec<_> = open.into_iter().map(|entry| JournalEntry::posted(entry, now)).collect();
     insert(connection, Some(epoch.0), &posted).await?;
-    release_leases(connection, epoch, now).await
+    release_leases(connection, epoch, now).await?;
+    Ok(posted)
 }
 
 async fn release_leases(

@@ -30,9 +30,9 @@ pub(in crate::http) async fn list(
     PathParams(id): PathParams<String>,
     RawQuery(query): RawQuery,
 ) -> Result<Response, ApiError> {
-    let asked = conversation_request(&service, &headers, &id)?;
+    let lookup = conversation_request(&service, &headers, &id)?;
     let wanted = ItemPageQuery::read(query.as_deref())?;
-    let conversation = find_conversation(&service, &asked).await?;
+    let conversation = find_conversation(&service, &lookup).await?;
     let after = match &wanted.after {
         Some(after) => Some(find(&service, &conversation, after).await?.ok_or_else(unknown_cursor)?.position),
         None => None,
@@ -51,9 +51,9 @@ pub(in crate::http) async fn append(
     PathParams(id): PathParams<String>,
     request: Request<Body>,
 ) -> Result<Response, ApiError> {
-    let asked = conversation_request(&service, request.headers(), &id)?;
-    body_limiter::assign(request.extensions(), &asked.tenant);
-    let taken = writes::take(&service, &asked.tenant, request.body())?;
+    let lookup = conversation_request(&service, request.headers(), &id)?;
+    body_limiter::assign(request.extensions(), &lookup.tenant);
+    let taken = writes::take(&service, &lookup.tenant, request.body())?;
     let mut fields = body::fields(request, &service.settings).await?;
     // Everything that could be included is there.
     fields.take_all(&["include"]);
@@ -63,12 +63,12 @@ pub(in crate::http) async fn append(
     if !service.conversations.settings().store {
         return Err(storage_disabled());
     }
-    let StoredConversation { account, id, .. } = find_conversation(&service, &asked).await?;
+    let StoredConversation { account, id, .. } = find_conversation(&service, &lookup).await?;
     let shown: Vec<Value> = items.iter().map(visible_item).collect();
     let bytes = items.iter().map(StoredItem::size).sum();
     let appended =
         ConversationAppend { account, id, claimant: None, items, episode: None, at: service.gateway.now() };
-    let _turn = writes::begin(&service, &asked.tenant, taken, bytes).await;
+    let _turn = writes::begin(&service, &lookup.tenant, taken, bytes).await;
     let change = service.conversations.append(&appended).await;
     check_change(change.map_err(|error| conversations_unavailable(&error))?, conversation_not_found)?;
     Ok(json_response(&listing::list(&shown, false)))
@@ -80,8 +80,8 @@ pub(in crate::http) async fn item(
     headers: HeaderMap,
     PathParams((id, item)): PathParams<(String, String)>,
 ) -> Result<Response, ApiError> {
-    let asked = conversation_request(&service, &headers, &id)?;
-    let conversation = find_conversation(&service, &asked).await?;
+    let lookup = conversation_request(&service, &headers, &id)?;
+    let conversation = find_conversation(&service, &lookup).await?;
     let found = find(&service, &conversation, &item).await?.ok_or_else(item_not_found)?;
     Ok(json_response(&visible_item(&found.item)))
 }
@@ -92,10 +92,10 @@ pub(in crate::http) async fn remove(
     headers: HeaderMap,
     PathParams((id, item)): PathParams<(String, String)>,
 ) -> Result<Response, ApiError> {
-    let asked = conversation_request(&service, &headers, &id)?;
-    let taken = writes::take(&service, &asked.tenant, &Body::empty())?;
-    let conversation = find_conversation(&service, &asked).await?;
-    let _turn = writes::begin(&service, &asked.tenant, taken, 0).await;
+    let lookup = conversation_request(&service, &headers, &id)?;
+    let taken = writes::take(&service, &lookup.tenant, &Body::empty())?;
+    let conversation = find_conversation(&service, &lookup).await?;
+    let _turn = writes::begin(&service, &lookup.tenant, taken, 0).await;
     let change = service.conversations.remove(&conversation, &item, service.gateway.now()).await;
     check_change(change.map_err(|error| conversations_unavailable(&error))?, item_not_found)?;
     Ok(json_response(&object(&conversation)))

@@ -59,8 +59,8 @@ pub(in crate::http) async fn retrieve(
     headers: HeaderMap,
     PathParams(id): PathParams<String>,
 ) -> Result<Response, ApiError> {
-    let asked = conversation_request(&service, &headers, &id)?;
-    Ok(json_response(&object(&find_conversation(&service, &asked).await?)))
+    let lookup = conversation_request(&service, &headers, &id)?;
+    Ok(json_response(&object(&find_conversation(&service, &lookup).await?)))
 }
 
 /// Puts other metadata in the place of what is there.
@@ -69,15 +69,15 @@ pub(in crate::http) async fn set_metadata(
     PathParams(id): PathParams<String>,
     request: Request<Body>,
 ) -> Result<Response, ApiError> {
-    let asked = conversation_request(&service, request.headers(), &id)?;
-    body_limiter::assign(request.extensions(), &asked.tenant);
-    let taken = writes::take(&service, &asked.tenant, request.body())?;
+    let lookup = conversation_request(&service, request.headers(), &id)?;
+    body_limiter::assign(request.extensions(), &lookup.tenant);
+    let taken = writes::take(&service, &lookup.tenant, request.body())?;
     let mut fields = body::fields(request, &service.settings).await?;
     let notes = read_metadata(&mut fields)?.ok_or_else(|| ApiError::missing("metadata", "an object"))?;
     fields.finish()?;
     let (metadata, now) = (Value::Object(notes).to_string(), service.gateway.now());
-    let conversation = find_conversation(&service, &asked).await?;
-    let _turn = writes::begin(&service, &asked.tenant, taken, metadata.len()).await;
+    let conversation = find_conversation(&service, &lookup).await?;
+    let _turn = writes::begin(&service, &lookup.tenant, taken, metadata.len()).await;
     let described = service.conversations.set_metadata(&conversation, &metadata, now).await;
     described
         .map_err(|error| conversations_unavailable(&error))?
@@ -91,16 +91,16 @@ pub(in crate::http) async fn delete(
     headers: HeaderMap,
     PathParams(id): PathParams<String>,
 ) -> Result<Response, ApiError> {
-    let asked = conversation_request(&service, &headers, &id)?;
-    let taken = writes::take(&service, &asked.tenant, &Body::empty())?;
-    let conversation = find_conversation(&service, &asked).await?;
-    let _turn = writes::begin(&service, &asked.tenant, taken, 0).await;
+    let lookup = conversation_request(&service, &headers, &id)?;
+    let taken = writes::take(&service, &lookup.tenant, &Body::empty())?;
+    let conversation = find_conversation(&service, &lookup).await?;
+    let _turn = writes::begin(&service, &lookup.tenant, taken, 0).await;
     let deleted = service.conversations.delete(&conversation).await;
     if !deleted.map_err(|error| conversations_unavailable(&error))? {
         return Err(conversation_not_found());
     }
     Ok(json_response(
-        &json!({ "id": asked.id.to_string(), "object": "conversation.deleted", "deleted": true }),
+        &json!({ "id": lookup.id.to_string(), "object": "conversation.deleted", "deleted": true }),
     ))
 }
 

@@ -89,7 +89,7 @@ async fn a_database_whose_clock_jumps_ends_leases_and_nothing_is_spent_twice() {
     let jump = "CREATE OR REPLACE FUNCTION bank_clock() RETURNS TIMESTAMPTZ LANGUAGE sql VOLATILE AS \
                 'SELECT clock_timestamp() + interval ''1 day'''";
     sqlx::query(jump).execute(database.pool()).await.unwrap();
-    assert_eq!(all[1].reclaim_expired().await, 2);
+    assert_eq!(all[1].reclaim_expired().await, (2, 1));
     assert_eq!(books(&database).await, (100, 0));
     let refused = late.dispatch().await.unwrap_err();
     assert!(matches!(&refused, LedgerError::Journal(error) if error.is_lease_lost()), "{refused}");

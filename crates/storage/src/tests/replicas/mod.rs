@@ -7,7 +7,7 @@ mod late;
 mod limits;
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
 use futures_util::FutureExt;
@@ -17,9 +17,9 @@ use sqlx::Row;
 use tokio::time::sleep;
 
 use stint_ledger::{
-    AbandonPolicy, AccountId, ChangeNotice, DecideFn, ExchangeResult, JournalError, LeaseRenewal, Ledger,
-    QuotaCoordinator, QuotaWindow, ReplicaEpoch, ReplicaLease, RequestScope, Reservation, ReservationRequest,
-    ReserveError, Settings, WindowOpening,
+    AbandonPolicy, AccountId, ChangeNotice, DecideFn, ExchangeResult, JournalEntry, JournalError,
+    LeaseRenewal, Ledger, PostedFn, QuotaCoordinator, QuotaWindow, ReplicaEpoch, ReplicaLease, RequestScope,
+    Reservation, ReservationRequest, ReserveError, Settings, WindowOpening,
 };
 use stint_types::catalog::WorstCase;
 use stint_types::tasks::Tasks;
@@ -77,10 +77,10 @@ impl QuotaCoordinator for Pausable {
         .boxed()
     }
 
-    fn reclaim(&self) -> BoxFuture<'_, Result<usize, JournalError>> {
+    fn reclaim<'a>(&'a self, posted: PostedFn<'a>) -> BoxFuture<'a, Result<usize, JournalError>> {
         async move {
             self.awake().await;
-            self.coordinator.reclaim().await
+            self.coordinator.reclaim(posted).await
         }
         .boxed()
     }
@@ -137,9 +137,14 @@ impl Replica {
         reservation
     }
 
-    /// Reclaims expired replicas now.
-    async fn reclaim_expired(&self) -> usize {
-        self.coordinator.reclaim().await.unwrap()
+    /// Reclaims expired replicas now: how many there were, and how many requests they had left open.
+    async fn reclaim_expired(&self) -> (usize, usize) {
+        let posted = AtomicUsize::new(0);
+        let count_posted = |entries: &[JournalEntry]| {
+            posted.fetch_add(entries.len(), Ordering::SeqCst);
+        };
+        let replicas = self.coordinator.reclaim(&count_posted).await.unwrap();
+        (replicas, posted.into_inner())
     }
 
     /// Leaves in good order.
