@@ -3,6 +3,8 @@
 //! The caller owns it and lends it to the driver. So what the choice took is known at every moment, also when the future
 //! that runs the choice is dropped.
 
+use std::collections::HashSet;
+
 use tokio::time::Instant;
 
 use stint_backend::{Backend, Failure, OutputStats};
@@ -46,7 +48,7 @@ pub struct ChoiceProgress {
     /// True if its running part failed, and its upstream reported that: it wrote nothing unseen that it bills.
     is_failure_reported: bool,
     /// The tool calls of which something was shown, by their indices.
-    shown_calls: Vec<u32>,
+    shown_calls: HashSet<u32>,
     pub(super) meter_schedule: MeterSchedule,
 }
 
@@ -69,7 +71,7 @@ impl ChoiceProgress {
             turns: None,
             part_began: None,
             is_failure_reported: false,
-            shown_calls: Vec::new(),
+            shown_calls: HashSet::new(),
             meter_schedule: MeterSchedule::first(),
         }
     }
@@ -156,10 +158,8 @@ impl ChoiceProgress {
 
     pub(super) fn record_event(&mut self, event: &ChoiceEvent) {
         self.transcript.record(event);
-        if let ChoiceEvent::ToolCall(delta) = event
-            && !self.shown_calls.contains(&delta.index)
-        {
-            self.shown_calls.push(delta.index);
+        if let ChoiceEvent::ToolCall(delta) = event {
+            self.shown_calls.insert(delta.index);
         }
         let now = Instant::now();
         self.first.get_or_insert(now);

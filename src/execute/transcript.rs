@@ -1,6 +1,8 @@
 //! Records the text of a choice for a later check of its form. It stays in memory while the request lives, up to a limit.
 
-use stint_types::chat::{AnswerNote, ChoiceEvent};
+use std::collections::HashMap;
+
+use stint_types::chat::{AnswerNote, ChoiceEvent, ToolCallDelta};
 
 /// An answer and its tool calls, as they were shown. What the model says on its way is no part of it.
 #[derive(Debug, Clone, Default)]
@@ -10,13 +12,15 @@ pub struct AnswerTranscript {
     is_commentary: bool,
     answer: String,
     calls: Vec<TranscriptToolCall>,
+    /// Where each call stands among them, by its index in the answer.
+    places: HashMap<u32, usize>,
+    /// What the names and arguments of the calls take.
+    call_bytes: usize,
 }
 
 /// A call of a tool.
 #[derive(Debug, Clone, Default)]
 pub struct TranscriptToolCall {
-    /// Which call of the answer it is.
-    index: u32,
     /// The tool.
     pub name: String,
     /// JSON text, as the model wrote it.
@@ -47,22 +51,20 @@ impl AnswerTranscript {
             | ChoiceEvent::Signed(_)
             | ChoiceEvent::Logprobs(_)
             | ChoiceEvent::Note(_) => {}
-            ChoiceEvent::ToolCall(delta) => {
-                let place = match self.calls.iter().position(|call| call.index == delta.index) {
-                    Some(place) => place,
-                    None => {
-                        self.calls
-                            .push(TranscriptToolCall { index: delta.index, ..TranscriptToolCall::default() });
-                        self.calls.len() - 1
-                    }
-                };
-                let call = &mut self.calls[place];
-                call.name.push_str(delta.name.as_deref().unwrap_or_default());
-                call.arguments.push_str(&delta.arguments);
-            }
+            ChoiceEvent::ToolCall(delta) => self.record_call(delta),
         }
-        let calls = self.calls.iter().map(|call| call.name.len() + call.arguments.len());
-        self.is_truncated = self.answer.len() + calls.sum::<usize>() > self.bytes_max;
+        self.is_truncated = self.answer.len() + self.call_bytes > self.bytes_max;
+    }
+
+    fn record_call(&mut self, delta: &ToolCallDelta) {
+        let place = *self.places.entry(delta.index).or_insert(self.calls.len());
+        if place == self.calls.len() {
+            self.calls.push(TranscriptToolCall::default());
+        }
+        let (call, name) = (&mut self.calls[place], delta.name.as_deref().unwrap_or_default());
+        call.name.push_str(name);
+        call.arguments.push_str(&delta.arguments);
+        self.call_bytes += name.len() + delta.arguments.len();
     }
 }
 
@@ -83,5 +85,24 @@ mod tests {
             transcript.record(&event);
         }
         assert_eq!(transcript.complete().map(|(answer, _)| answer), Some("{}"));
+    }
+
+    #[test]
+    fn the_pieces_of_a_call_are_joined_and_count_in_the_room() {
+        let piece = |index, name: Option<&str>, arguments: &str| {
+            let (name, arguments) = (name.map(str::to_owned), arguments.to_owned());
+            ChoiceEvent::ToolCall(ToolCallDelta { index, id: None, name, arguments })
+        };
+        let mut transcript = AnswerTranscript::with_bytes_max(8);
+        [piece(4, Some("f"), "{"), piece(2, Some("g"), "[]"), piece(4, None, "}")]
+            .iter()
+            .for_each(|event| transcript.record(event));
+        let (_, calls) = transcript.complete().unwrap();
+        let told: Vec<_> = calls.iter().map(|call| (&*call.name, &*call.arguments)).collect();
+        assert_eq!(told, [("f", "{}"), ("g", "[]")]);
+        transcript.record(&piece(4, None, "  "));
+        assert!(transcript.complete().is_some(), "8 bytes have room");
+        transcript.record(&piece(2, None, " "));
+        assert!(transcript.complete().is_none());
     }
 }

@@ -11,6 +11,9 @@ use super::written_number::{last_number, only_number};
 /// What stands before the letter of an option, where it is not marked otherwise.
 const INTRODUCTIONS: [&str; 4] = ["answer", "option", "choice", "correct"];
 
+/// How far behind an introduction its letter may stand, in bytes: answers may have thousands of introductions.
+const INTRODUCED_WITHIN: usize = 128;
+
 /// Options go from A to this.
 const LETTER_LAST: u8 = b'J';
 
@@ -75,8 +78,9 @@ fn introduced(answer: &str) -> Option<char> {
         INTRODUCTIONS.iter().flat_map(|word| lower.match_indices(word).map(|(at, word)| at + word.len()));
     let mut ends: Vec<usize> = ends.collect();
     ends.sort_unstable();
+    let is_gap = |character: char| character.is_whitespace() || character == ':';
     ends.into_iter().rev().find_map(|at| {
-        let words = answer[at..].split(|character: char| character.is_whitespace() || character == ':');
+        let words = whole_words(&answer[at..], is_gap).split(is_gap);
         let words = words.map(|word| word.trim_matches(|character: char| !character.is_alphanumeric()));
         let meant = words
             .filter(|word| !word.is_empty())
@@ -85,9 +89,19 @@ fn introduced(answer: &str) -> Option<char> {
     })
 }
 
+/// As much of a text as has room behind an introduction, without a word that goes on beyond that.
+fn whole_words(text: &str, is_gap: impl Fn(char) -> bool) -> &str {
+    let (near, beyond) = text.split_at(text.floor_char_boundary(INTRODUCED_WITHIN));
+    if beyond.is_empty() { near } else { near.rfind(is_gap).map_or("", |at| &near[..at]) }
+}
+
 fn bracketed(answer: &str) -> Option<char> {
     let starts = answer.match_indices('(').map(|(at, _)| &answer[at + 1..]);
-    starts.filter_map(|rest| option(rest.split_once(')')?.0)).next_back()
+    let letter = |rest: &str| {
+        let (letter, behind) = rest.split_at_checked(1)?;
+        option(letter).filter(|_| behind.starts_with(')'))
+    };
+    starts.filter_map(letter).next_back()
 }
 
 fn beginning(answer: &str) -> Option<char> {
@@ -241,11 +255,34 @@ mod tests {
                 ("\\boxed{\\text{F}}", Some("F")),
                 ("B) because it rains", Some("B")),
                 ("I think it is (C)", Some("C")),
+                ("(A) is out, (é) and (BC) are none, ((D) it is ()", Some("D")),
+                ("Option B is the choice", Some("B")),
                 ("A dog is an animal", None),
                 ("The answer is a dog", None),
                 ("Z", None),
             ],
         );
+    }
+
+    #[test]
+    fn a_letter_far_behind_its_introduction_is_not_looked_for() {
+        let behind = |blanks: usize| format!("The answer is{}B, I think", " ".repeat(blanks));
+        let (near, far) = (behind(100), behind(1_000));
+        check(&AnswerComparison::Choice, &[(near.as_str(), Some("B")), (far.as_str(), None)]);
+        // A word that is not all there is no letter.
+        let cut = format!("The answer:{}Bees", " ".repeat(INTRODUCED_WITHIN - 2));
+        check(&AnswerComparison::Choice, &[(cut.as_str(), None)]);
+    }
+
+    #[test]
+    fn an_answer_full_of_introductions_and_brackets_is_read_at_once() {
+        let began = std::time::Instant::now();
+        for piece in ["option ", "choice", "answer::", "((((", "(é"] {
+            let answer = piece.repeat(100_000);
+            check(&AnswerComparison::Choice, &[(answer.as_str(), None)]);
+        }
+        // 1 s without optimisation; minutes where each is read to the end.
+        assert!(began.elapsed().as_secs() < 60, "{:?}", began.elapsed());
     }
 
     #[test]
