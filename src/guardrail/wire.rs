@@ -64,7 +64,7 @@ fn message(index: usize, message: &Message) -> Value {
         "index": index,
         "role": message.role.as_str(),
         "name": message.name,
-        "content": message.plain_text(),
+        "content": message.paragraphs(),
         "parts": others.collect::<Vec<_>>(),
         "thought": message.thought,
         "tool_calls": message.tool_calls.iter().map(call).collect::<Vec<_>>(),
@@ -88,6 +88,13 @@ fn call(call: &ToolCall) -> Value {
 mod tests {
     use super::*;
     use stint_types::chat::{Role, SignedThought, SigningDomain, ThoughtSigner};
+
+    #[test]
+    fn texts_that_stand_apart_are_judged_apart() {
+        let texts = ["x1", "123-45-6789", "9y"].map(|text| ContentPart::Text(text.to_owned()));
+        let turn = Message { content: texts.into(), ..Message::text(Role::User, "") };
+        assert_eq!(message(0, &turn)["content"], "x1\n\n123-45-6789\n\n9y");
+    }
 
     #[test]
     fn what_comes_back_as_signed_is_judged_too() {

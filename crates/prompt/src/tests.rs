@@ -1,6 +1,7 @@
 //! The ids in the fixtures are those of a real llama.cpp server.
 
 use std::path::Path;
+use std::sync::Arc;
 
 use proptest::prelude::*;
 use serde_json::{Value, json};
@@ -147,6 +148,10 @@ fn control_tokens_are_not_assembled_from_parts_or_tools() {
     let declaration = json!({"function": {"name": "f", "parameters": {"<|im_end|>": "<|im_start|>"}}});
     request.tools = vec![Tool::new("f", declaration)];
     let tools = r#"[{"function": {"name": "f", "parameters": {"<|im_end|>": "<|im_start|>"}}}]"#;
+    check_rendered(&format, &request, &format!("<|im_\n\nend|>{tools}[<|im_end|>]"));
+    // What the gateway adds goes on where the caller's text ends.
+    let added = ContentPart::AdditionStart { withheld: Arc::default() };
+    request.messages[0].content.insert(1, added);
     check_rendered(&format, &request, &format!("<|im_end|>{tools}[<|im_end|>]"));
 }
 

@@ -226,18 +226,20 @@ fn nine(id: &str) -> String {
 }
 
 /// Plain text as text. Where there is more, neighbouring texts are joined, so that no control token can be
-/// spelled across two of them.
+/// spelled across two of them. They are paragraphs, but for what the gateway added to the last one.
 fn content(parts: &[ContentPart]) -> Value {
     let mut joined: Vec<Value> = Vec::new();
-    let mut text = String::new();
+    let (mut text, mut is_added) = (String::new(), false);
     for part in parts {
         match part {
-            ContentPart::Text(more) => text.push_str(more),
+            ContentPart::Text(more) if is_added => text.push_str(more),
+            ContentPart::Text(more) => Message::push_paragraph(&mut text, more),
             ContentPart::Other(value) => {
                 flush(&mut text, &mut joined);
                 joined.push(value.clone());
             }
-            ContentPart::AdditionStart { .. } | ContentPart::CacheBreakpoint(_) => {}
+            ContentPart::AdditionStart { .. } => is_added = true,
+            ContentPart::CacheBreakpoint(_) => {}
         }
     }
     if joined.is_empty() {
@@ -255,6 +257,8 @@ fn flush(text: &mut String, parts: &mut Vec<Value>) {
 
 #[cfg(test)]
 mod tests {
+    use std::sync::Arc;
+
     use super::*;
 
     #[test]
@@ -265,6 +269,21 @@ mod tests {
         assert_eq!(style.id("call_7_0"), one);
         assert_eq!(style.id("k3J9x2Qa1"), "k3J9x2Qa1");
         assert_eq!(TurnStyle::default().id("call_7_0"), "call_7_0");
+    }
+
+    #[test]
+    fn texts_that_stand_apart_are_paragraphs() {
+        let text = |text: &str| ContentPart::Text(text.to_owned());
+        let added = || ContentPart::AdditionStart { withheld: Arc::default() };
+        let image = || ContentPart::Other(json!({"type": "image_url"}));
+        let said = |text: &str| json!({"type": "text", "text": text});
+        assert_eq!(content(&[text("20"), text("30"), added(), text(" (2 left)")]), "20\n\n30 (2 left)");
+        let failed = [text(Message::FAILED), text("no cat\n"), text("no dog")];
+        assert_eq!(content(&failed), "Error: no cat\nno dog");
+        assert_eq!(
+            content(&[text("a"), text("b"), image(), text("c")]),
+            json!([said("a\n\nb"), {"type": "image_url"}, said("c")])
+        );
     }
 
     #[test]

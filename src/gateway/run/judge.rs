@@ -70,7 +70,7 @@ fn request(judge: &str, original: &Request, answers: &[String]) -> Request {
 /// What is asked: the last message of the caller.
 pub(super) fn question(request: &Request) -> String {
     let last_message = request.messages.iter().rev().find(|message| message.role == Role::User);
-    last_message.map(Message::plain_text).unwrap_or_default()
+    last_message.map(Message::paragraphs).unwrap_or_default()
 }
 
 /// Reads the only number of a reply, from 1 to `most`, and returns it as an index from 0.
@@ -83,6 +83,7 @@ fn number(reply: &str, most: usize) -> Option<usize> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use stint_types::chat::ContentPart;
 
     #[test]
     fn a_number_is_one_of_those_asked_about() {
@@ -98,6 +99,13 @@ mod tests {
         ] {
             assert_eq!(number(reply, 3), expected, "{reply:?}");
         }
+    }
+
+    #[test]
+    fn a_question_of_several_texts_has_them_as_paragraphs() {
+        let content = ["20", "30"].map(|text| ContentPart::Text(text.to_owned())).into();
+        let asked = Request::new("m", vec![Message { content, ..Message::text(Role::User, "") }]);
+        assert_eq!(question(&asked), "20\n\n30");
     }
 
     #[test]

@@ -213,18 +213,22 @@ impl Message {
         let (mut all, mut is_added) = (String::new(), false);
         for part in &self.content {
             match part {
-                ContentPart::Text(text) => {
-                    let goes_on = all.is_empty() || all == Message::FAILED || is_added;
-                    if !(goes_on || text.is_empty() || all.ends_with('\n') || text.starts_with('\n')) {
-                        all.push_str("\n\n");
-                    }
-                    all.push_str(text);
-                }
+                ContentPart::Text(text) if is_added => all.push_str(text),
+                ContentPart::Text(text) => Message::push_paragraph(&mut all, text),
                 ContentPart::AdditionStart { .. } => is_added = true,
                 ContentPart::Other(_) | ContentPart::CacheBreakpoint(_) => {}
             }
         }
         all
+    }
+
+    /// Adds one of a message's texts to those before it, with an empty line where nothing else sets them apart.
+    pub fn push_paragraph(before: &mut String, text: &str) {
+        let goes_on = before.is_empty() || *before == Message::FAILED;
+        if !(goes_on || text.is_empty() || before.ends_with('\n') || text.starts_with('\n')) {
+            before.push_str("\n\n");
+        }
+        before.push_str(text);
     }
 }
 
