@@ -139,8 +139,13 @@ impl ObservedOutput {
     }
 
     fn min_tokens(&self, token_each: bool) -> Tokens {
+        self.counted_tokens(token_each).max(self.weight.tokens())
+    }
+
+    /// The same without what the length of its text shows.
+    fn counted_tokens(&self, token_each: bool) -> Tokens {
         let pieces = if token_each { Tokens(self.pieces) } else { Tokens::ZERO };
-        self.counted.max(self.weight.tokens()).max(pieces)
+        self.counted.max(pieces)
     }
 }
 
@@ -227,6 +232,13 @@ impl OverrunGuard {
         self.written() > with_tolerance(self.limit) || self.signed > signed
     }
 
+    /// True if the limit is exceeded by what the upstream counts, or by its pieces, where each is a token. A text of very long words may
+    /// look longer than it is, and a caller may ask for one.
+    pub(super) fn is_counted_beyond_limit(&self) -> bool {
+        let counted = [self.thought, self.answer].map(|output| output.counted_tokens(self.token_each));
+        counted.into_iter().sum::<Tokens>().max(self.usage.completion) > with_tolerance(self.limit)
+    }
+
     /// How many pieces of text came, and the upstream's count of a hidden thought, which has no pieces.
     pub(super) fn pieces(&self) -> (u64, Option<Tokens>) {
         let hidden =
@@ -287,6 +299,18 @@ mod tests {
         let mut brake = OverrunGuard::new(Tokens(10), true);
         (0..44).for_each(|_| brake.record(&answer("a")));
         assert!(brake.is_exceeded(), "each piece is a token here");
+    }
+
+    #[test]
+    fn a_long_text_alone_shows_no_count_beyond_the_limit() {
+        let mut brake = OverrunGuard::new(Tokens(10), false);
+        (0..60).for_each(|_| brake.record(&answer(" telecommunications")));
+        assert!(brake.is_exceeded() && !brake.is_counted_beyond_limit());
+        brake.record(&Piece::Usage(TokenUsage { completion: Tokens(60), ..TokenUsage::default() }));
+        assert!(brake.is_counted_beyond_limit());
+        let mut brake = OverrunGuard::new(Tokens(10), true);
+        (0..60).for_each(|_| brake.record(&answer(" so")));
+        assert!(brake.is_counted_beyond_limit());
     }
 
     #[test]

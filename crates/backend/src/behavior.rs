@@ -55,10 +55,12 @@ pub enum BehaviorObservation {
         written: Tokens,
         /// What it was allowed.
         limit: Tokens,
+        /// True if its own counts show it, or its pieces, where each is a token: not only how long its text is.
+        is_counted: bool,
     },
 }
 
-/// What a target's calls have shown so far.
+/// What a target's calls have shown so far, whoever made them.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct BehaviorTracker {
     behavior: TargetBehavior,
@@ -87,12 +89,11 @@ impl BehaviorTracker {
     pub fn record(&mut self, observation: BehaviorObservation) {
         match observation {
             BehaviorObservation::Counted { pieces, tokens } => self.count(pieces, tokens),
-            BehaviorObservation::ShowsThoughts => self.behavior.shows_thoughts = true,
             BehaviorObservation::ThinkingSwitched(heeded) => {
                 self.switch_ignored_for = if heeded { 0 } else { SWITCH_RETRY_AFTER }
             }
-            // Its counts are not believed either.
-            BehaviorObservation::Overran { .. } => self.behavior.breaks_limits = true,
+            // For whom this holds depends on whose calls they were, which the fleet knows.
+            BehaviorObservation::ShowsThoughts | BehaviorObservation::Overran { .. } => {}
         }
         self.behavior.ignores_switch = self.switch_ignored_for > 0;
     }

@@ -87,7 +87,8 @@ impl LimitEnforcer {
         let breaks_limit = self.is_beyond && tells_limit;
         if breaks_limit {
             let (written, limit) = (self.guard.written(), self.guard.limit());
-            self.observe(BehaviorObservation::Overran { written, limit });
+            let is_counted = self.guard.is_counted_beyond_limit();
+            self.observe(BehaviorObservation::Overran { written, limit, is_counted });
         }
         breaks_limit
     }

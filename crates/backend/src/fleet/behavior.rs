@@ -5,14 +5,14 @@ use tokio::time::Instant;
 use crate::{BehaviorObservation, TargetBehavior};
 use stint_types::units::Tokens;
 
-use super::Fleet;
+use super::{Fleet, FlowId};
 
 impl Fleet {
-    /// What is known of a target's behavior.
-    pub(super) fn behavior(&self, place: usize) -> TargetBehavior {
+    /// What is known of a target's behavior, as it counts for the calls of this account.
+    pub(super) fn behavior(&self, place: usize, flow: FlowId) -> TargetBehavior {
         let (seen, is_measured) = {
             let state = self.lock();
-            let seen = state.behaviors.get(place).copied().unwrap_or_default().behavior();
+            let seen = state.behaviors.get(place).copied().unwrap_or_default().behavior(flow);
             (seen, state.targets.is_measured(place, Instant::now()))
         };
         let TargetBehavior { turns, never_thinks, answers_whole, .. } = self.backend(place).behavior();
@@ -30,14 +30,14 @@ impl Fleet {
         each.collect::<Option<Vec<Tokens>>>()?.into_iter().max()
     }
 
-    /// A call has shown something of its target.
-    pub(super) fn observe(&self, place: usize, observation: BehaviorObservation) {
+    /// A call of this account has shown something of its target.
+    pub(super) fn observe(&self, place: usize, flow: FlowId, observation: BehaviorObservation) {
         if let Some(observed) = self.lock().behaviors.get_mut(place) {
-            observed.record(observation);
+            observed.record(flow, observation);
         }
         let (model, target) = (&*self.model, &**self.name(place));
         match observation {
-            BehaviorObservation::Overran { written, limit } => {
+            BehaviorObservation::Overran { written, limit, is_counted } => {
                 self.metrics.backends.overruns.with_label_values(&[model, target]).inc();
                 tracing::warn!(
                     model,
@@ -46,7 +46,7 @@ impl Fleet {
                     limit = limit.0,
                     "disconnected: it wrote beyond its limit; other targets are preferred from now on"
                 );
-                self.lock().targets.record_overrun(place, Instant::now());
+                self.lock().targets.record_overrun(place, (!is_counted).then_some(flow), Instant::now());
             }
             BehaviorObservation::Counted { .. }
             | BehaviorObservation::ShowsThoughts

@@ -11,7 +11,7 @@ use tokio::sync::{Notify, oneshot};
 use tokio::time::Instant;
 
 use crate::output_stats::OutputTracker;
-use crate::{Backend, BehaviorTracker, Failure, OutputStats, TargetOutage};
+use crate::{Backend, Failure, OutputStats, TargetOutage};
 use stint_types::catalog::{ImageTokens, ModelConditions};
 use stint_types::chat::Request;
 use stint_types::metrics::Metrics;
@@ -20,6 +20,7 @@ use stint_types::units::Tokens;
 
 use super::backlog::{Backlog, BacklogWait, PlannedCalls, PlannedWork};
 use super::load::ReportedLoad;
+use super::observed_behavior::ObservedBehavior;
 use super::queue::AdmissionQueue;
 use super::target_set::{TargetSet, TargetStatus};
 use super::{ConcurrencySettings, FlowId, Permit, PermitRequest, Settings, Target};
@@ -45,7 +46,7 @@ pub struct Fleet {
 #[derive(Debug)]
 pub(super) struct FleetState {
     /// What was seen of each target's ways.
-    pub(super) behaviors: Vec<BehaviorTracker>,
+    pub(super) behaviors: Vec<ObservedBehavior>,
     pub(super) targets: TargetSet,
     pub(super) queue: AdmissionQueue<Waiter>,
 }
@@ -72,7 +73,7 @@ impl Fleet {
         assert!(!targets.is_empty(), "the configuration names a target for each model");
         let members = targets.iter().map(|target| (&*target.name, target.backend.origin()));
         let state = FleetState {
-            behaviors: vec![BehaviorTracker::default(); targets.len()],
+            behaviors: vec![ObservedBehavior::default(); targets.len()],
             targets: TargetSet::new(members, settings, seed, Instant::now()),
             queue: AdmissionQueue::new(settings.queue_max),
         };

@@ -20,6 +20,7 @@ mod latency;
 mod limit;
 mod load;
 mod monitor;
+mod observed_behavior;
 #[cfg(test)]
 mod outage_tests;
 mod outcomes;
@@ -31,6 +32,7 @@ mod queue;
 mod recent_waits;
 mod retry;
 mod settings;
+mod shown_by;
 mod target;
 mod target_breaker;
 mod target_set;

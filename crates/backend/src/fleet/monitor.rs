@@ -115,11 +115,11 @@ impl Backend for MonitoredBackend {
     }
 
     fn behavior(&self) -> TargetBehavior {
-        self.fleet.behavior(self.target_index)
+        self.fleet.behavior(self.target_index, self.probe.flow())
     }
 
     fn observe(&self, observation: BehaviorObservation) {
-        self.fleet.observe(self.target_index, observation);
+        self.fleet.observe(self.target_index, self.probe.flow(), observation);
     }
 
     fn record_prompt_tokens(&self, reported: Tokens, most: Tokens) {

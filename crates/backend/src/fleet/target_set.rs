@@ -16,6 +16,7 @@ use super::load::ReportedLoad;
 use super::prompt_cache::PromptCacheEstimate;
 use super::recent_waits::RecentWaits;
 use super::retry::RetryBudget;
+use super::shown_by::ShownBy;
 use super::target::FlowId;
 use super::target_breaker::{TargetBreaker, Trip};
 use super::{PermitRequest, Settings};
@@ -112,8 +113,15 @@ pub(super) struct TargetState {
     pub(super) prompt_cache: PromptCacheEstimate,
     pub(super) in_flight: u32,
     pub(super) load: Option<(ReportedLoad, Instant)>,
-    /// Until then it is distrusted, since it did not hold its limit.
-    distrusted_until: Option<Instant>,
+    /// That it did not hold its limit.
+    distrust: Option<Distrust>,
+}
+
+/// For how long a target is distrusted, and by whom.
+#[derive(Debug, Clone, Copy)]
+struct Distrust {
+    until: Instant,
+    shown_by: ShownBy,
 }
 
 impl TargetSet {
@@ -134,7 +142,7 @@ impl TargetSet {
             prompt_cache: PromptCacheEstimate::default(),
             in_flight: 0,
             load: None,
-            distrusted_until: None,
+            distrust: None,
         };
         TargetSet {
             settings,
@@ -213,10 +221,11 @@ impl TargetSet {
         };
         let fresh = self.settings.load_every * STALE_AFTER;
         let fitting: Vec<(usize, &TargetState)> = places.iter().map(member).filter(fits).collect();
-        let has_trusted = fitting.iter().any(|(_, member)| member.is_trusted(now));
+        let is_trusted = |member: &TargetState| member.is_trusted(need.flow, now);
+        let has_trusted = fitting.iter().any(|(_, member)| is_trusted(member));
         let candidates: Vec<TargetCandidate> = fitting
             .into_iter()
-            .filter(|(_, member)| !has_trusted || member.is_trusted(now))
+            .filter(|(_, member)| !has_trusted || is_trusted(member))
             .map(|(place, member)| TargetCandidate {
                 index: place,
                 name_hash: member.name_hash,
@@ -328,9 +337,17 @@ impl TargetSet {
         self.targets[place].breaker.record_success(flow, ended);
     }
 
-    /// A call did not hold its limit: others go first for a while.
-    pub(super) fn record_overrun(&mut self, place: usize, now: Instant) {
-        self.targets[place].distrusted_until = Some(now + DISTRUST_TIME);
+    /// A call did not hold its limit: others go first for a while. Where only the length of its text shows it, the account is named
+    /// whose call it was.
+    pub(super) fn record_overrun(&mut self, place: usize, flow: Option<FlowId>, now: Instant) {
+        let distrust = &mut self.targets[place].distrust;
+        let earlier = distrust.filter(|earlier| earlier.until > now);
+        let mut shown_by = earlier.map(|earlier| earlier.shown_by).unwrap_or_default();
+        match flow {
+            Some(flow) => shown_by.record(flow),
+            None => shown_by.confirm(),
+        }
+        *distrust = Some(Distrust { until: now + DISTRUST_TIME, shown_by });
     }
 
     /// A call of this account failed through no fault of its caller. Says why, where its target is left alone from now on.
@@ -431,8 +448,8 @@ impl TargetSet {
 }
 
 impl TargetState {
-    fn is_trusted(&self, now: Instant) -> bool {
-        self.distrusted_until.is_none_or(|until| until <= now)
+    fn is_trusted(&self, flow: FlowId, now: Instant) -> bool {
+        self.distrust.is_none_or(|distrust| distrust.until <= now || !distrust.shown_by.holds_for(flow))
     }
 
     /// A request of more calls than there are places goes where it is alone.

@@ -280,7 +280,7 @@ fn a_second_attempt_goes_only_to_another_target_that_works_and_it_pays_as_for_a_
 fn a_target_that_did_not_hold_its_limit_is_only_asked_where_no_other_can_be() {
     let mut yard = Yard::new(2);
     let home = yard.call(1, true).unwrap();
-    yard.roster.record_overrun(home, yard.now);
+    yard.roster.record_overrun(home, None, yard.now);
     for number in 0..20 {
         assert_ne!(yard.call(number, true), Some(home));
     }
@@ -292,6 +292,24 @@ fn a_target_that_did_not_hold_its_limit_is_only_asked_where_no_other_can_be() {
     );
     yard.passes(DISTRUST_TIME.as_secs_f64() + 1.0);
     assert_eq!(yard.call(1, true), Some(home));
+}
+
+#[test]
+fn a_long_text_of_one_account_keeps_no_other_from_its_target() {
+    let mut yard = Yard::new(2);
+    let home = yard.call(1, true).unwrap();
+    yard.roster.record_overrun(home, Some(FlowId(2)), yard.now);
+    assert_eq!(yard.call(1, true), Some(home), "nobody else has seen it");
+    let of_other = TargetQuery { flow: FlowId(2), ..need(1) };
+    assert!(
+        matches!(yard.finds(&of_other), TargetSelection::Selected { index, .. } if index != home),
+        "it has seen it"
+    );
+    yard.roster.record_overrun(home, Some(FlowId(3)), yard.now);
+    assert_ne!(yard.call(1, true), Some(home), "two have seen it");
+    yard.passes(DISTRUST_TIME.as_secs_f64() + 1.0);
+    yard.roster.record_overrun(home, Some(FlowId(2)), yard.now);
+    assert_eq!(yard.call(1, true), Some(home), "what was seen before is over");
 }
 
 #[test]
