@@ -247,6 +247,7 @@ fn model(dear: u64) -> Model {
         classes: vec![EnforcementClass::Continue],
         thinking_min: Tokens::ZERO,
         thinks_always: false,
+        never_thinks: false,
         thinking_ruled_out: None,
         thinking_max: Tokens(32_768),
         thinking_usual: None,

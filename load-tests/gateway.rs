@@ -144,6 +144,7 @@ fn model() -> Model {
         classes: vec![EnforcementClass::Inline],
         thinking_min: Tokens::ZERO,
         thinks_always: false,
+        never_thinks: false,
         thinking_ruled_out: None,
         thinking_max: Tokens(1024),
         thinking_usual: None,

@@ -30,6 +30,7 @@ pub(super) fn default_model(name: &str, base: &BackendDefaults, line: Option<usi
         classes: classes.to_vec(),
         thinking_min: if base.kind == BackendKind::Anthropic { Tokens(1024) } else { Tokens::ZERO },
         thinks_always: false,
+        never_thinks: false,
         thinking_ruled_out: None,
         thinking_max: if thinks { Tokens(8192) } else { Tokens::ZERO },
         thinking_usual: None,

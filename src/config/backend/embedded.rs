@@ -31,6 +31,7 @@ pub(super) fn embedded() -> (BackendConfig, DeclaredModel) {
         classes: vec![EnforcementClass::Inline],
         thinking_min: Tokens::ZERO,
         thinks_always: false,
+        never_thinks: false,
         thinking_ruled_out: None,
         thinking_max: Tokens(256),
         thinking_usual: None,

@@ -1,6 +1,7 @@
 //! `models` and `[[backend.model]]`: the models of a backend, over what its kind and the catalogue's files say of them.
 
 use crate::config::reader::Section;
+use stint_types::units::Tokens;
 
 use super::declared_model::DeclaredModel;
 use super::default_model::default_model;
@@ -76,6 +77,7 @@ fn read_model(
     let is_told =
         section.has("thinking_max") || (base.kind == BackendKind::Responses && section.has("thinking"));
     declared.is_thinking_known |= is_told;
+    declared.model.never_thinks = section.has("thinking_max") && declared.model.thinking_max == Tokens::ZERO;
     non_thinking::adjust_hand_off(Some(section), &mut declared);
     provider::adjust_classes(Some(section), &mut declared);
     dialect::adjust_classes(Some(section), &mut declared);

@@ -82,7 +82,8 @@ pub(super) fn gather_inputs_with(
     let (route, no_vote) = allowed_vote(state, rules.route, &request);
     let rules = RoutingRules { route, ..rules };
     let needs = needs::of(&request);
-    let (mut models, wrong_specialty) = candidates(state, &rules, &asked, sticky.as_ref(), &needs);
+    let flow = FlowId::of(&tenant.account);
+    let (mut models, wrong_specialty) = candidates(state, flow, &rules, &asked, sticky.as_ref(), &needs);
     models.iter_mut().for_each(|model| rule_out_thinking(state, model, &request));
     let able: Vec<&Arc<Model>> = models.iter().filter(|model| is_able(model, &needs)).collect();
     let prompts = prompt_bounds(state, &able, &request, &needs, prompt_bound.as_ref());
@@ -111,7 +112,7 @@ pub(super) fn gather_inputs_with(
         may_try: trials.is_some(),
         trials: trials.and_then(|bounds| state.trials.share(bounds)),
         takers,
-        flow: FlowId::of(&tenant.account),
+        flow,
     }
 }
 
@@ -123,10 +124,11 @@ fn may_try(asked: &Request) -> bool {
     asked.budget.preference.is_none() && !is_of_agent
 }
 
-/// The models that may serve it, as they are known by now, the episode's own first; and one that was left out because it was
+/// The models that may serve it, as they are known to its account by now, the episode's own first; and one that was left out because it was
 /// made for another kind of question.
 fn candidates(
     state: &GatewayState,
+    flow: FlowId,
     rules: &RoutingRules,
     asked: &Request,
     sticky: Option<&ModelAffinity>,
@@ -135,7 +137,7 @@ fn candidates(
     let all = state.parts.catalog.candidates(&rules.route);
     let (able, beyond): (Vec<_>, Vec<_>) = all.partition(|model| is_for(model, rules, asked));
     let wrong_specialty = beyond.first().map(|model| model.name.clone());
-    let known = able.into_iter().map(|model| (model, as_known(state, model))).collect();
+    let known = able.into_iter().map(|model| (model, as_known(state, flow, model))).collect();
     let mut models = approximate(known, needs, asked);
     if let Some(own) = models.iter().position(|model| sticky.is_some_and(|stuck| stuck.model == model.name)) {
         // Of equals the first is taken.
@@ -209,9 +211,9 @@ fn reckon_prompts(state: &GatewayState, demand: &mut Demand, request: &Request) 
     }
 }
 
-/// A model as it may be offered by what was found out about it.
-fn as_known(state: &GatewayState, model: &Arc<Model>) -> Arc<Model> {
-    let model = state.withdrawals.apply(state.demotions.apply(model));
+/// A model as it may be offered to this account by what was found out about it.
+fn as_known(state: &GatewayState, flow: FlowId, model: &Arc<Model>) -> Arc<Model> {
+    let model = state.withdrawals.apply(state.demotions.apply(model, flow));
     let reported = state.parts.fleets.get(&model.name).and_then(|fleet| fleet.context());
     match reported.filter(|context| *context < model.context) {
         Some(context) => Arc::new(Model { context, ..(*model).clone() }),

@@ -14,11 +14,13 @@ pub(super) fn verify_native_budget(context: &RequestContext, offer: &Offer, spen
     }
     let used = spent.iter().map(|spent| spent.thinking).max();
     context.parts().metrics.thinking.overran.with_label_values(&[&*offer.model]).inc();
-    if let Some(class) = context.model(offer).and_then(|model| context.state.demotions.demote(model)) {
+    let demotions = &context.state.demotions;
+    let demoted = context.model(offer).and_then(|model| demotions.demote(model, Some(context.flow)));
+    if let Some((class, corrected_for)) = demoted {
         context.parts().metrics.thinking.demotions.with_label_values(&[&*offer.model]).inc();
         tracing::warn!(
             request = %context.id, model = %offer.model, budget = %offer.thinking, used = ?used, now = class.as_str(),
-            "demoted: the provider's thinking budget did not hold"
+            corrected_for = corrected_for.as_str(), "demoted: the provider's thinking budget did not hold"
         );
     }
 }
@@ -41,9 +43,10 @@ fn detect_non_thinking(context: &RequestContext, offer: &Offer) {
 fn detect_thinking(context: &RequestContext, offer: &Offer, spent: &[ChoiceUsage]) {
     let used = spent.iter().map(ChoiceUsage::thinking_total).max().unwrap_or_default();
     let Some(model) = context.model(offer).filter(|_| used > Tokens::ZERO) else { return };
-    if let Some(room) = context.state.demotions.mark_thinking(model, used) {
+    let marked = context.state.demotions.mark_thinking(model, context.flow, used);
+    if let Some((room, corrected_for)) = marked {
         tracing::warn!(
-            request = %context.id, model = %offer.model, %used, %room,
+            request = %context.id, model = %offer.model, %used, %room, corrected_for = corrected_for.as_str(),
             "it thinks, though nothing says so: say its kind and thinking_max, or run `stint probe`"
         );
     }

@@ -132,7 +132,7 @@ impl CapabilityTrial {
     /// Holds its thinking by another class from now on.
     fn demote(&self) {
         let model = &*self.model.name;
-        if let Some(class) = self.state.demotions.demote(&self.model) {
+        if let Some((class, _)) = self.state.demotions.demote(&self.model, None) {
             self.state.parts.metrics.thinking.demotions.with_label_values(&[model]).inc();
             tracing::warn!(
                 model,

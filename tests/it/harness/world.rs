@@ -48,6 +48,7 @@ pub(crate) fn model(name: &str, class: EnforcementClass) -> Model {
         classes: vec![class],
         thinking_min: Tokens::ZERO,
         thinks_always: false,
+        never_thinks: false,
         thinking_ruled_out: None,
         thinking_max: Tokens(1024),
         thinking_usual: None,

@@ -170,6 +170,7 @@ pub(super) fn model(answerer: &ScenarioModel) -> Model {
         classes: vec![answerer.class],
         thinking_min: Tokens::ZERO,
         thinks_always: false,
+        never_thinks: false,
         thinking_ruled_out: None,
         thinking_max: answerer.thinking_max,
         thinking_usual: None,

@@ -99,6 +99,7 @@ fn model(name: &str, class: EnforcementClass) -> Model {
         classes: vec![class],
         thinking_min: Tokens::ZERO,
         thinks_always: false,
+        never_thinks: false,
         thinking_ruled_out: None,
         thinking_max: Tokens(4096),
         thinking_usual: None,

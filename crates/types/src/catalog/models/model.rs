@@ -89,6 +89,8 @@ pub struct Model {
     pub thinks_always: bool,
     /// The most that it can think; 0 for a model that does not think.
     pub thinking_max: Tokens,
+    /// True if its operator states that it does not think: no text that looks like a thought changes that.
+    pub never_thinks: bool,
     /// Why it cannot think for the request at hand, though it does else; nothing in a catalogue.
     pub thinking_ruled_out: Option<&'static str>,
     /// How long its thoughts usually are where nothing holds them: their median over everyday requests, where that is
