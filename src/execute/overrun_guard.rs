@@ -2,7 +2,8 @@
 //! allowed.
 //!
 //! An upstream that ignores its limit may report wrong counts too. So the bound also uses the length of the text: a text of
-//! so many characters has at least so many tokens, whatever the upstream reports.
+//! so many characters has at least so many tokens, whatever the upstream reports. A long word may be one token, though: a caller may
+//! ask for a text of nothing else.
 
 use stint_backend::{Piece, TokenUsage};
 use stint_types::units::Tokens;
@@ -13,6 +14,10 @@ const CHARACTERS_PER_TOKEN: u64 = 8;
 const CHARACTER: u64 = 8;
 /// What a Chinese, Japanese or Korean one does: a token has two of them at most, on average.
 const IDEOGRAPH: u64 = 24;
+/// Of a longer word, which may be one token with the blank before it, only the first letters weigh, and what it has beyond the longest
+/// that tokenizers have tokens for.
+const WORD_LETTERS: u64 = 7;
+const WORD_MAX: u64 = 24;
 /// What one more of the same does where tokenizers have tokens for long runs: blanks, and lines drawn with marks.
 const REPEATED: u64 = 1;
 /// What a provider signs of a thought may have so many bytes for each token of the limit, and so many beside.
@@ -20,10 +25,12 @@ const SIGNED_PER_TOKEN: u64 = 64;
 const SIGNED_BESIDE: u64 = 1 << 20;
 
 /// The least number of tokens that a text has. It grows piece by piece.
-#[derive(Debug, Clone, Copy, Default)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(super) struct TokenLowerBound {
     sum: u64,
     last: Option<char>,
+    /// How many letters the word has so far that it ends with.
+    letters: u64,
 }
 
 /// Watches what one call writes.
@@ -64,7 +71,9 @@ impl TokenLowerBound {
         let before = self.last.and_then(|last| u8::try_from(last).ok());
         let begins_so = before.is_some_and(|before| is_repeat(before, *first));
         let repeats = u64::from(begins_so) + repeats(text);
-        let weight = CHARACTER * (text.len() as u64 - repeats) + REPEATED * repeats;
+        let unweighed: u64 =
+            text.iter().map(|byte| u64::from(self.is_unweighed(byte.is_ascii_alphabetic()))).sum();
+        let weight = CHARACTER * (text.len() as u64 - repeats - unweighed) + REPEATED * repeats;
         self.sum = self.sum.saturating_add(weight);
         self.last = Some(char::from(*last));
     }
@@ -100,12 +109,21 @@ impl TokenLowerBound {
     fn push(&mut self, character: char) {
         let repeats = self.last == Some(character) && !character.is_alphanumeric();
         self.last = Some(character);
-        self.sum = self.sum.saturating_add(match character {
+        let weight = match character {
             _ if repeats => REPEATED,
             '\u{1100}'..='\u{11FF}' | '\u{2E80}'..='\u{D7FF}' | '\u{F900}'..='\u{FAFF}' => IDEOGRAPH,
             '\u{20000}'..='\u{3FFFF}' => IDEOGRAPH,
             _ => CHARACTER,
-        });
+        };
+        if !self.is_unweighed(weight == CHARACTER && character.is_alphabetic()) {
+            self.sum = self.sum.saturating_add(weight);
+        }
+    }
+
+    /// Whether the next character, a letter or not, is one of those of a long word that weigh nothing.
+    fn is_unweighed(&mut self, is_letter: bool) -> bool {
+        self.letters = if is_letter { self.letters.saturating_add(1) } else { 0 };
+        self.letters > WORD_LETTERS && self.letters <= WORD_MAX
     }
 }
 
@@ -270,18 +288,28 @@ mod tests {
         assert_eq!(least(&"привет мир ".repeat(16)), 22);
         assert_eq!(least(&"今天天气很好".repeat(8)), 18);
         assert_eq!(least(&" ".repeat(640)), 10, "a run of blanks is one token in many vocabularies");
-        assert_eq!(least(&"x".repeat(640)), 80);
+        assert_eq!(least(&"1".repeat(640)), 80);
+        assert_eq!(least(&"x".repeat(640)), 77, "no word is so long");
+    }
+
+    #[test]
+    fn a_word_that_may_be_one_token_is_no_more_however_often_it_comes() {
+        for word in [" telecommunications", " responsibilities", " соответственно"] {
+            assert_eq!(least(&word.repeat(500)), 500, "{word:?}");
+        }
     }
 
     #[test]
     fn plain_letters_weigh_the_same_together_and_one_by_one() {
-        for text in ["", "a", "a--b", "----", "  x  ..", "xx yy"] {
-            for last in [None, Some(' '), Some('-'), Some('a'), Some('é')] {
-                let (mut together, mut each) =
-                    (TokenLowerBound { sum: 3, last }, TokenLowerBound { sum: 3, last });
+        for text in ["", "a", "a--b", "----", "  x  ..", "xx yy", "unreasonably long words"] {
+            for (last, letters) in
+                [(None, 0), (Some(' '), 0), (Some('-'), 0), (Some('a'), 6), (Some('a'), 22), (Some('é'), 90)]
+            {
+                let before = TokenLowerBound { sum: 3, last, letters };
+                let (mut together, mut each) = (before, before);
                 together.add(text);
                 text.chars().for_each(|character| each.push(character));
-                assert_eq!((together.sum, together.last), (each.sum, each.last), "{text:?} after {last:?}");
+                assert_eq!(together, each, "{text:?} after {before:?}");
             }
         }
     }
@@ -316,9 +344,9 @@ mod tests {
     #[test]
     fn of_a_huge_piece_so_much_passes_as_the_limit_allows() {
         let mut weight = TokenLowerBound::default();
-        assert_eq!(weight.bytes_within(&"x".repeat(1_000), Tokens(10)), 80);
-        weight.add(&"x".repeat(60));
-        assert_eq!(weight.bytes_within(&"ü".repeat(1_000), Tokens(10)), 40);
+        assert_eq!(weight.bytes_within(&"1".repeat(1_000), Tokens(10)), 80);
+        weight.add(&"1".repeat(60));
+        assert_eq!(weight.bytes_within(&"ü".repeat(1_000), Tokens(10)), 2 * (20 + 17), "17 weigh nothing");
         assert_eq!(weight.bytes_within("short", Tokens(10)), 5);
     }
 }
