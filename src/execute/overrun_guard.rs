@@ -72,7 +72,7 @@ impl TokenLowerBound {
         let begins_so = before.is_some_and(|before| is_repeat(before, *first));
         let repeats = u64::from(begins_so) + repeats(text);
         let unweighed: u64 =
-            text.iter().map(|byte| u64::from(self.is_unweighed(byte.is_ascii_alphabetic()))).sum();
+            text.iter().map(|byte| u64::from(self.advance_word(byte.is_ascii_alphabetic()))).sum();
         let weight = CHARACTER * (text.len() as u64 - repeats - unweighed) + REPEATED * repeats;
         self.sum = self.sum.saturating_add(weight);
         self.last = Some(char::from(*last));
@@ -115,15 +115,15 @@ impl TokenLowerBound {
             '\u{20000}'..='\u{3FFFF}' => IDEOGRAPH,
             _ => CHARACTER,
         };
-        if !self.is_unweighed(weight == CHARACTER && character.is_alphabetic()) {
+        if !self.advance_word(weight == CHARACTER && character.is_alphabetic()) {
             self.sum = self.sum.saturating_add(weight);
         }
     }
 
-    /// Whether the next character, a letter or not, is one of those of a long word that weigh nothing.
-    fn is_unweighed(&mut self, is_letter: bool) -> bool {
+    /// The next character came, a letter or not: true if it is one of those of a long word that weigh nothing.
+    fn advance_word(&mut self, is_letter: bool) -> bool {
         self.letters = if is_letter { self.letters.saturating_add(1) } else { 0 };
-        self.letters > WORD_LETTERS && self.letters <= WORD_MAX
+        (WORD_LETTERS + 1..=WORD_MAX).contains(&self.letters)
     }
 }
 
