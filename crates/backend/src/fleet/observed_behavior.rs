@@ -58,16 +58,16 @@ mod tests {
         BehaviorObservation::Overran { written: Tokens(90), limit: Tokens(10), is_counted }
     }
 
-    type Habit = fn(TargetBehavior) -> bool;
+    type ReadBehavior = fn(TargetBehavior) -> bool;
 
     /// Whether it holds for the first account, and for one that has shown nothing.
-    fn holds(observed: &ObservedBehavior, what: Habit) -> (bool, bool) {
+    fn holds(observed: &ObservedBehavior, what: ReadBehavior) -> (bool, bool) {
         (what(observed.behavior(ONE)), what(observed.behavior(THIRD)))
     }
 
     #[test]
     fn what_the_texts_of_one_account_show_changes_nothing_for_others() {
-        let cases: [(BehaviorObservation, Habit); 3] = [
+        let cases: [(BehaviorObservation, ReadBehavior); 3] = [
             (BehaviorObservation::ShowsThoughts, |seen| seen.shows_thoughts),
             (overran(false), |seen| seen.breaks_limits),
             (BehaviorObservation::ThinkingSwitched(false), |seen| seen.ignores_switch),
