@@ -6,12 +6,15 @@
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-/// After so many answers in a row that show the opposite, a target's text is taken to begin otherwise: if they are of several
-/// accounts, or whosever they are.
+/// After so many answers in a row that show the opposite, a target's text is taken to begin otherwise: where they are of several
+/// accounts, or of one.
 const ROW_OF_SEVERAL: u32 = 2;
 const ROW_OF_ONE: u32 = 3;
+/// The same where there are no accounts, and so nobody else: to begin with the answer, or inside the thought again.
+const CLOSING_ROW: u32 = 2;
+const OPENING_ROW: u32 = 1;
 
-/// Whose answers are looked at, if it is known.
+/// The account that an answer is for, where there are accounts.
 pub(super) type AnswerOwner = Option<Arc<str>>;
 
 /// What one target's answers have shown so far.
@@ -70,7 +73,12 @@ impl OpeningEvidence {
         }
         self.row += 1;
         self.is_of_several |= self.first != *owner;
-        let wanted = if self.is_of_several { ROW_OF_SEVERAL } else { ROW_OF_ONE };
+        let wanted = match owner {
+            Some(_) if self.is_of_several => ROW_OF_SEVERAL,
+            Some(_) => ROW_OF_ONE,
+            None if is_closed => CLOSING_ROW,
+            None => OPENING_ROW,
+        };
         if self.row >= wanted {
             (self.is_closed, self.row) = (is_closed, 0);
         }
@@ -146,10 +154,11 @@ mod tests {
 
     const TAG: &str = "</think>";
 
-    /// Has answers of accounts end, and tells how the next one's text is taken to begin. What is shown as the answer has a tag or not.
+    /// Has answers end whose texts have a tag or not, each of an account (of none: ""), and tells if the next begins in a thought.
     fn after(target: &ImplicitThought, answers: &[(&str, bool)]) -> bool {
         for (owner, has_tag) in answers {
-            let mut answer = AnswerOpening::new(target, TAG, Some((*owner).into()));
+            let owner = (!owner.is_empty()).then(|| (*owner).into());
+            let mut answer = AnswerOpening::new(target, TAG, owner);
             if *has_tag {
                 answer.thought_closed();
                 answer.check_answer(TAG);
@@ -175,6 +184,14 @@ mod tests {
         assert!(!after(&closed(), &[("a", tag), ("b", none), ("a", tag), ("a", tag)]), "one account's tags");
         assert!(after(&closed(), &[("a", tag), ("b", tag)]));
         assert!(after(&closed(), &[("a", tag); 3]));
+    }
+
+    #[test]
+    fn without_accounts_two_answers_close_a_text_and_one_opens_it() {
+        let target = ImplicitThought::default();
+        assert!(after(&target, &[("", false)]));
+        assert!(!after(&target, &[("", false)]));
+        assert!(after(&target, &[("", true)]));
     }
 
     #[test]
