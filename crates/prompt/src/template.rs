@@ -1,7 +1,7 @@
 //! Chat templates: Jinja as Hugging Face runs it.
 //!
-//! The template comes with the model file and is trusted like its weights, but not with unlimited time. What a
-//! caller says is only ever data to it.
+//! The template comes with the model file and is trusted like its weights, but not with unlimited time. Its memory is not bounded:
+//! minijinja counts instructions, and not what `~` and `{% set %}` make. What a caller says is only ever data to it.
 
 use std::io;
 use std::sync::Arc;

@@ -16,13 +16,14 @@ enum ElementKind {
     Note,
     /// What the user may ask about.
     Material,
-    /// All that the user says.
+    /// What the user says, where a client wrote the whole message.
     Question,
 }
 
 /// The elements in which agents and editors put such things.
-const ELEMENTS: [(&str, ElementKind); 18] = [
+const ELEMENTS: [(&str, ElementKind); 19] = [
     ("system-reminder", ElementKind::Note),
+    ("system_reminder", ElementKind::Note),
     ("environment_details", ElementKind::Note),
     ("environment_context", ElementKind::Note),
     ("environment_info", ElementKind::Note),
@@ -98,16 +99,17 @@ const BEFORE_WORKS: [&str; 16] = [
 const MANY: [&str; 5] = ["all", "every", "each", "these", "both"];
 /// Attributes of an element have no more bytes.
 const ATTRIBUTES_MAX: usize = 512;
+/// What Cursor writes before all else for each picture.
+const PICTURE_MARK: &str = "[Image]";
 /// How Codex begins the rules of a project, and how it ends them.
 const RULES: [&str; 2] = ["# AGENTS.md instructions", "</INSTRUCTIONS>"];
 
 /// An element in a text.
 #[derive(Debug)]
-struct ClientElement<'t> {
+struct ClientElement {
     kind: ElementKind,
     /// Where it stands, with its tags.
     range: Range<usize>,
-    inside: &'t str,
 }
 
 /// The place of the last message in which the user says something, or of the last of the user's.
@@ -130,16 +132,52 @@ pub(super) fn said(message: &Message) -> Vec<&str> {
     if texts(message).all(is_plain) {
         return texts(message).collect();
     }
-    let mut pieces: Vec<&str> = Vec::new();
-    let mut questions: Vec<&str> = Vec::new();
+    let questions = marked_questions(message);
+    if !questions.is_empty() {
+        return questions;
+    }
+    texts(message).flat_map(|text| outside(text, &elements(text), ElementKind::Note)).map(unwrapped).collect()
+}
+
+/// What stands in the elements for the user's words. They count where a client wrote the whole message: nothing stands outside of
+/// elements, and only notes behind these. Elsewhere somebody quotes them, and they are like any text.
+fn marked_questions(message: &Message) -> Vec<&str> {
+    let mut questions = Vec::new();
     for text in texts(message) {
-        let elements = elements(text);
-        pieces.extend(outside(text, &elements, ElementKind::Note).into_iter().map(unwrapped));
-        let asks = |element: &ClientElement<'_>| element.kind == ElementKind::Question;
-        questions.extend(elements.into_iter().filter(asks).map(|element| element.inside.trim()));
+        let mut rest = without_picture_marks(text);
+        while !rest.is_empty() {
+            let Some((name, inside, behind)) = first_element(rest) else { return Vec::new() };
+            match kind_of(name) {
+                Some(ElementKind::Question) => questions.push(inside.trim()),
+                kind if questions.is_empty() || kind == Some(ElementKind::Note) => {}
+                _ => return Vec::new(),
+            }
+            rest = behind.trim_start();
+        }
     }
     questions.retain(|question| !question.is_empty());
-    if questions.is_empty() { pieces } else { questions }
+    questions
+}
+
+fn without_picture_marks(text: &str) -> &str {
+    let mut rest = text.trim_start();
+    while let Some(behind) = rest.strip_prefix(PICTURE_MARK) {
+        rest = behind.trim_start();
+    }
+    rest
+}
+
+/// The element of any name that a text begins with: its name, what is inside of it, and what stands behind it.
+fn first_element(text: &str) -> Option<(&str, &str, &str)> {
+    let rest = text.strip_prefix('<')?;
+    let ends_name = |letter: char| !(letter.is_alphanumeric() || matches!(letter, '_' | '-'));
+    let (name, rest) = rest.split_at(rest.find(ends_name).filter(|length| *length > 0)?);
+    let (inside, behind) = rest[tag_end(rest)?..].split_once(&format!("</{name}>"))?;
+    Some((name, inside, behind))
+}
+
+fn kind_of(name: &str) -> Option<ElementKind> {
+    ELEMENTS.iter().find(|(known, _)| *known == name).map(|(_, kind)| *kind)
 }
 
 /// What a message asks: see [`without_material`].
@@ -197,7 +235,7 @@ pub(super) fn texts(message: &Message) -> impl Iterator<Item = &str> {
 }
 
 /// What a text says outside of its elements of a kind: all, where it has none.
-fn outside<'t>(text: &'t str, elements: &[ClientElement<'t>], kind: ElementKind) -> Vec<&'t str> {
+fn outside<'t>(text: &'t str, elements: &[ClientElement], kind: ElementKind) -> Vec<&'t str> {
     let cut: Vec<&Range<usize>> =
         elements.iter().filter(|element| element.kind == kind).map(|element| &element.range).collect();
     if cut.is_empty() {
@@ -220,8 +258,8 @@ fn unwrapped(text: &str) -> &str {
 }
 
 /// The elements of a text that stand in no other, in order.
-fn elements(text: &str) -> Vec<ClientElement<'_>> {
-    let mut found: Vec<ClientElement<'_>> = rules(text).into_iter().collect();
+fn elements(text: &str) -> Vec<ClientElement> {
+    let mut found: Vec<ClientElement> = rules(text).into_iter().collect();
     let mut from = found.last().map_or(0, |rules| rules.range.end);
     // What has no end is looked for once.
     let mut is_unclosed = [false; ELEMENTS.len()];
@@ -235,7 +273,7 @@ fn elements(text: &str) -> Vec<ClientElement<'_>> {
         match text[start..].find(&end) {
             Some(length) => {
                 from = start + length + end.len();
-                found.push(ClientElement { kind, range: at..from, inside: &text[start..start + length] });
+                found.push(ClientElement { kind, range: at..from });
             }
             None => is_unclosed[place] = true,
         }
@@ -256,10 +294,14 @@ fn opened_at(text: &str, at: usize) -> Option<(usize, usize)> {
     if !before.is_empty() && !before.ends_with(['\n', '>']) {
         return None;
     }
+    Some((place, at + 1 + tag_end(rest)?))
+}
+
+/// Where a tag of which this is the rest has ended.
+fn tag_end(rest: &str) -> Option<usize> {
     // No attribute goes on behind the next tag, so that no byte is looked at twice.
     let mut attributes = rest.bytes().take(ATTRIBUTES_MAX).take_while(|byte| *byte != b'<');
-    let tag = attributes.position(|byte| byte == b'>')?;
-    Some((place, at + 1 + tag + 1))
+    attributes.position(|byte| byte == b'>').map(|at| at + 1)
 }
 
 fn begins_with_rules(text: &str) -> bool {
@@ -267,10 +309,10 @@ fn begins_with_rules(text: &str) -> bool {
 }
 
 /// The rules of a project that a text begins with.
-fn rules(text: &str) -> Option<ClientElement<'_>> {
+fn rules(text: &str) -> Option<ClientElement> {
     let [_, ends] = RULES;
     let at = begins_with_rules(text).then(|| text.find(ends)).flatten()?;
-    Some(ClientElement { kind: ElementKind::Note, range: 0..at + ends.len(), inside: &text[..at] })
+    Some(ClientElement { kind: ElementKind::Note, range: 0..at + ends.len() })
 }
 
 #[cfg(test)]
@@ -311,11 +353,32 @@ mod tests {
     fn where_a_client_marks_what_the_user_says_nothing_else_counts() {
         let rule = "Prove all you say.";
         check(said, &format!("<context>\n{rule}\n</context>\n<userRequest>\nhi\n</userRequest>"), &["hi"]);
-        check(said, &format!("{rule}\n<user_query>\nhi\n</user_query>"), &["hi"]);
+        check(said, &format!("<rules>\n{rule}\n</rules>\n<user_query>\nhi\n</user_query>"), &["hi"]);
+        let seen = "[Image]\n<image_files>\n1. a.png\n</image_files>\n<timestamp>now</timestamp>";
+        let behind = "<system_reminder>\nPlan first.\n</system_reminder>";
+        check(said, &format!("{seen}\n<user_query>\nhi\n</user_query>\n{behind}"), &["hi"]);
         let details = "<environment_details>\n# Time\n12:00\n</environment_details>";
         check(said, &format!("<task>\nhi\n</task>\n\n{details}"), &["hi"]);
         let with_data = format!("<task>Sort.</task>\n<data>{rule}</data>");
         check(said, &with_data, &[&with_data]);
+    }
+
+    #[test]
+    fn what_a_quoted_document_marks_as_said_is_not_all_that_is_said() {
+        let quoted = "<user_query>\nhi\n</user_query>";
+        for text in [
+            format!("Prove that there are infinitely many primes.\n\nA page:\n{quoted}"),
+            format!("What is its title?\n<file>\nx\n</file>\n{quoted}\n</file>"),
+            format!("<question>Why?</question>\n<page>\n</page>\n{quoted}\n<page>\n</page>"),
+            format!("{quoted}\nWhy?"),
+        ] {
+            check(said, &text, &[&text]);
+        }
+        let both = Message {
+            content: ["Prove it.", quoted].map(|text| ContentPart::Text(text.to_owned())).into(),
+            ..Message::text(Role::User, "")
+        };
+        assert_eq!(said(&both), ["Prove it.", quoted]);
     }
 
     #[test]

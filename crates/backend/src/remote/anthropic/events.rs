@@ -15,6 +15,7 @@ use stint_types::chat::{
 };
 use stint_types::units::Tokens;
 
+use super::member_room::MemberRoom;
 use super::placed_thought::PlacedThought;
 
 /// The members of a message that the gateway says itself, or that speak of what it has sent.
@@ -47,8 +48,8 @@ const PROMPT_COUNTS: [&str; 3] = ["input_tokens", "cache_creation_input_tokens",
 /// Why an answer was cut, where no other API has a word for it.
 const UNTRANSLATED_REASONS: [&str; 2] = ["pause_turn", "model_context_window_exceeded"];
 
-/// The most bytes of one member that is kept. An event's line is bounded.
-const MEMBERS_MAX: usize = 1 << 20;
+/// So many blocks may be begun and not ended. Anthropic ends each before the next.
+pub(super) const OPEN_MAX: usize = 256;
 
 /// Reads one stream of events.
 #[derive(Debug)]
@@ -67,6 +68,8 @@ pub(super) struct AnthropicReader {
     ending: Option<GenerationEnd>,
     /// What it says besides, for callers of the same API.
     besides: ProviderMembers,
+    /// What is left for that, and for the counts.
+    room: MemberRoom,
 }
 
 /// A block that has begun.
@@ -84,12 +87,12 @@ enum AnthropicStreamBlock {
     Other,
 }
 
-/// A thought that has begun, and what stood before it.
+/// A thought that has begun, and how much stood before it.
 #[derive(Debug)]
 struct StreamedThought {
     block: Map<String, Value>,
     letters: usize,
-    calls: Vec<usize>,
+    calls: usize,
 }
 
 impl AnthropicReader {
@@ -103,11 +106,12 @@ impl AnthropicReader {
             counts: Map::new(),
             ending: None,
             besides: ProviderMembers::new(AnswerApi::Messages),
+            room: MemberRoom::default(),
         }
     }
 
     fn start_block(&mut self, block: &Value, pieces: &mut VecDeque<Piece>) -> AnthropicStreamBlock {
-        let (letters, calls) = (self.letters, self.calls.clone());
+        let (letters, calls) = (self.letters, self.calls.len());
         let thinking =
             || StreamedThought { block: block.as_object().cloned().unwrap_or_default(), letters, calls };
         match text(block, "type") {
@@ -150,7 +154,7 @@ impl AnthropicReader {
             let says_nothing = name != "output_tokens" && !counts_prompt && is_nothing(count);
             let was_told = says_nothing && self.counts.contains_key(name);
             if !(count.is_null() || was_told) {
-                self.counts.insert(name.clone(), count.clone());
+                self.room.keep(&mut self.counts, name, count);
             }
         }
     }
@@ -176,8 +180,8 @@ impl AnthropicReader {
 
     /// What it has said besides, if there is any.
     fn take_besides(&mut self) -> Option<ProviderMembers> {
-        let counts = Value::Object(std::mem::take(&mut self.counts));
-        keep_unknown(&counts, &COUNTED, &mut self.besides.usage);
+        let counts = std::mem::take(&mut self.counts).into_iter();
+        self.besides.usage.extend(counts.filter(|(name, _)| !COUNTED.contains(&name.as_str())));
         let besides = std::mem::replace(&mut self.besides, ProviderMembers::new(AnswerApi::Messages));
         (!besides.is_empty()).then_some(besides)
     }
@@ -195,8 +199,9 @@ impl AnthropicReader {
                 self.besides.choice.insert("stop_reason".to_owned(), word.into());
             }
         }
-        keep_unknown(&event["delta"], &["stop_reason", "stop_sequence"], &mut self.besides.choice);
-        keep_unknown(event, &["type", "delta", "usage"], &mut self.besides.answer);
+        let known = ["stop_reason", "stop_sequence"];
+        self.room.keep_unknown(&event["delta"], &known, &mut self.besides.choice);
+        self.room.keep_unknown(event, &["type", "delta", "usage"], &mut self.besides.answer);
         let by = event.pointer("/delta/stop_sequence").and_then(Value::as_str);
         pieces.extend(by.map(|text| Piece::StoppedBy(text.into())));
         self.count(&event["usage"]);
@@ -226,10 +231,10 @@ impl AnthropicStreamBlock {
         }
     }
 
-    /// A thought is handed out with its signature, or not at all.
-    fn end(self, maker: &ThoughtSigner, pieces: &mut VecDeque<Piece>) {
+    /// A thought is handed out with its signature, or not at all. `starts` has the characters that stood before each call.
+    fn end(self, maker: &ThoughtSigner, starts: &[usize], pieces: &mut VecDeque<Piece>) {
         let signed = |StreamedThought { block, letters, calls }: StreamedThought| {
-            let block = PlacedThought::write(block, letters, &calls);
+            let block = PlacedThought::write(block, letters, &starts[..calls]);
             Piece::Signed(SignedThought { signer: maker.clone(), block })
         };
         match self {
@@ -255,7 +260,7 @@ impl crate::remote::EventReader for AnthropicReader {
         match text(&event, "type") {
             "message_start" => {
                 self.count(&event["message"]["usage"]);
-                keep_unknown(&event["message"], &KNOWN, &mut self.besides.answer);
+                self.room.keep_unknown(&event["message"], &KNOWN, &mut self.besides.answer);
                 pieces.extend(dropped_thoughts(&event["message"]).map(Piece::ThoughtsDropped));
                 // Of what will be written it knows next to nothing yet.
                 let read = self.usage().map(|usage| TokenUsage {
@@ -268,6 +273,9 @@ impl crate::remote::EventReader for AnthropicReader {
             "content_block_start" => {
                 let block = self.start_block(&event["content_block"], pieces);
                 self.open.insert(index, block);
+                if self.open.len() > OPEN_MAX {
+                    return Err(Failure::new(Fault::Backend, "the upstream began blocks without end"));
+                }
             }
             "content_block_delta" => {
                 if let Some(block) = self.open.get_mut(&index) {
@@ -279,7 +287,7 @@ impl crate::remote::EventReader for AnthropicReader {
             }
             "content_block_stop" => {
                 if let Some(block) = self.open.remove(&index) {
-                    block.end(&self.maker, pieces);
+                    block.end(&self.maker, &self.calls, pieces);
                 }
             }
             "message_delta" => self.finish(&event, pieces),
@@ -320,17 +328,6 @@ fn ending(word: &str) -> GenerationEnd {
         "tool_use" => GenerationEnd::ToolCalls,
         "refusal" => GenerationEnd::Filtered,
         word => finish_word::ending(word).unwrap_or(GenerationEnd::BrokenOff),
-    }
-}
-
-/// Keeps the members of an object that are not known here, as far as there is room.
-fn keep_unknown(object: &Value, known: &[&str], kept: &mut Map<String, Value>) {
-    let members = object.as_object().into_iter().flatten();
-    let unknown = members.filter(|(name, value)| !known.contains(&name.as_str()) && !value.is_null());
-    for (name, value) in unknown {
-        if value.to_string().len() <= MEMBERS_MAX {
-            kept.insert(name.clone(), value.clone());
-        }
     }
 }
 

@@ -15,6 +15,7 @@ mod caching;
 mod conversation;
 mod distinct_ids;
 mod events;
+mod member_room;
 mod output_config;
 mod placed_thought;
 mod request;

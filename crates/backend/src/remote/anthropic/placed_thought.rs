@@ -6,6 +6,9 @@ use serde_json::{Map, Value, json};
 /// The member of a block, as callers carry it, that tells its place. The provider does not know it.
 const PLACE: &str = "stint_place";
 
+/// Of more calls it is not told where each stood: every thought would repeat them all.
+const STARTS_MAX: usize = 256;
+
 /// A signed thought and its place.
 #[derive(Debug)]
 pub(super) struct PlacedThought {
@@ -43,11 +46,27 @@ impl PlacedThought {
     /// `starts` has the characters of text before each call that stood before it.
     pub(super) fn write(mut block: Map<String, Value>, letters: usize, starts: &[usize]) -> Box<str> {
         let calls = starts.len();
-        if starts.iter().any(|start| *start < letters) {
+        if calls <= STARTS_MAX && starts.iter().any(|start| *start < letters) {
             block.insert(PLACE.to_owned(), json!([letters, calls, starts]));
         } else if (letters, calls) != (0, 0) {
             block.insert(PLACE.to_owned(), json!([letters, calls]));
         }
         Value::Object(block).to_string().into()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_thought_behind_very_many_calls_does_not_repeat_the_place_of_each() {
+        let place = |starts: &[usize]| -> Value {
+            let block = PlacedThought::write(Map::new(), 9, starts);
+            serde_json::from_str::<Value>(&block).unwrap()[PLACE].clone()
+        };
+        let starts: Vec<usize> = (0..=STARTS_MAX).collect();
+        assert_eq!(place(&starts[..2]), json!([9, 2, [0, 1]]));
+        assert_eq!(place(&starts), json!([9, STARTS_MAX + 1]));
     }
 }

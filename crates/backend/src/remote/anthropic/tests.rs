@@ -66,6 +66,19 @@ fn streams_are_read_as_the_fixtures_say() {
     });
 }
 
+#[test]
+fn blocks_that_are_begun_without_end_are_refused() {
+    let mut reader = events::AnthropicReader::new(golden::maker("m"), CallIds::with_seed(7));
+    let mut pieces = std::collections::VecDeque::new();
+    let mut begins = |index: usize| {
+        let block = json!({"type": "redacted_thinking", "data": "x"});
+        let event = json!({"type": "content_block_start", "index": index, "content_block": block});
+        reader.read(event.to_string().as_bytes(), &mut pieces).is_ok()
+    };
+    assert!((0..events::OPEN_MAX).all(&mut begins) && begins(7), "the last has the place of another");
+    assert!(!begins(events::OPEN_MAX));
+}
+
 #[tokio::test]
 async fn a_call_that_it_has_no_words_for_is_refused_before_anything_is_sent() {
     let client =

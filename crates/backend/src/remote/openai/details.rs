@@ -22,16 +22,22 @@ impl ReasoningDetails {
     pub(super) fn push(&mut self, details: Value) {
         let Value::Array(details) = details else { return };
         for detail in details {
-            self.bytes = self.bytes.saturating_add(detail.to_string().len());
+            let added = match self.parts.last_mut() {
+                Some(last) if continues(last, &detail) => join(last, detail),
+                _ => self.begin(detail),
+            };
+            self.bytes = self.bytes.saturating_add(added);
             if self.bytes > KEPT_MAX {
                 // A part of them is of no use to the provider that wants them back.
                 return self.parts.clear();
             }
-            match self.parts.last_mut() {
-                Some(last) if continues(last, &detail) => join(last, detail),
-                _ => self.parts.push(detail),
-            }
         }
+    }
+
+    fn begin(&mut self, detail: Value) -> usize {
+        let bytes = detail.to_string().len();
+        self.parts.push(detail);
+        bytes
     }
 
     /// All parts, now that no more comes.
@@ -49,16 +55,51 @@ fn continues(last: &Value, next: &Value) -> bool {
         && PIECEWISE.iter().any(|member| last.get(*member).is_some_and(Value::is_string))
 }
 
-fn join(last: &mut Value, next: Value) {
-    let Value::Object(next) = next else { return };
-    for (name, value) in next {
-        if value.is_null() {
-            continue;
+/// Adds a further piece of a text, and tells how many bytes more are kept.
+fn join(last: &mut Value, next: Value) -> usize {
+    let (Value::Object(last), Value::Object(next)) = (last, next) else { return 0 };
+    let mut added = 0;
+    for (name, value) in next.into_iter().filter(|(_, value)| !value.is_null()) {
+        if PIECEWISE.contains(&name.as_str())
+            && let (Some(Value::String(text)), Some(more)) = (last.get_mut(&name), value.as_str())
+        {
+            text.push_str(more);
+            added += more.len();
+        } else if last.get(&name) != Some(&value) {
+            added += name.len() + value.to_string().len();
+            last.insert(name, value);
         }
-        let before = last.get(&name).and_then(Value::as_str).filter(|_| PIECEWISE.contains(&name.as_str()));
-        last[name.as_str()] = match (before, value.as_str()) {
-            (Some(before), Some(more)) => [before, more].concat().into(),
-            _ => value,
-        };
+    }
+    added
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+    use crate::remote::golden;
+
+    fn push(details: &mut ReasoningDetails, text: &str) {
+        let piece =
+            json!({"type": "reasoning.text", "text": text, "format": "anthropic-claude-v1", "index": 0});
+        details.push(json!([piece]));
+    }
+
+    #[test]
+    fn a_long_thought_in_small_pieces_is_kept_whole() {
+        let mut details = ReasoningDetails::default();
+        (0..60_000).for_each(|_| push(&mut details, "word"));
+        let signed: Vec<SignedThought> = details.signed(&golden::maker("m")).collect();
+        assert_eq!((signed.len(), signed[0].block.matches("word").count()), (1, 60_000));
+    }
+
+    #[test]
+    fn of_a_thought_that_is_too_long_no_part_is_kept() {
+        let mut details = ReasoningDetails::default();
+        let text = "x".repeat(KEPT_MAX / 2);
+        (0..3).for_each(|_| push(&mut details, &text));
+        push(&mut details, "more");
+        assert_eq!(details.signed(&golden::maker("m")).count(), 0);
     }
 }

@@ -73,7 +73,7 @@ impl OpenAiChatReader {
             GenerationPart::Thought { .. } | GenerationPart::Total { .. } => true,
         };
         let opens = settings.starts_in_thinking && thinks && !resumes;
-        let beginning = opens.then(|| AnswerOpening::new(opening, end));
+        let beginning = opens.then(|| AnswerOpening::new(opening, end, call.request.cache_owner.clone()));
         let splitter = if resumes {
             Splitter::after_thought(start, end)
         } else {
