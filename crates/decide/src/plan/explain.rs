@@ -6,6 +6,8 @@ use stint_types::catalog::{EnforcementClass, Offer, Prices, Service};
 use stint_types::units::Tokens;
 
 use super::candidate_pool::CandidatePool;
+use super::deciding_limit::deciding_limit;
+use super::frontier::PlanObjective;
 use super::reason::{BudgetReason, BudgetReasons, SelectedBy};
 use super::request::PlanRequest;
 use super::selection::PlanSelection;
@@ -20,7 +22,11 @@ pub(super) fn explain(
     next: Option<&Offer>,
 ) -> String {
     let first = &selection.ranked[0];
-    let reasons = pool.reasons(&first.candidate, first.reason);
+    let objective = PlanObjective::of(request, selection.success_min);
+    let limit = (first.reason == BudgetReason::Value)
+        .then(|| deciding_limit(request, pool, &first.candidate, &objective))
+        .flatten();
+    let reasons = pool.reasons(&first.candidate, limit.unwrap_or(first.reason));
     let BudgetReasons { thinking: reason, answer } = reasons;
     let mut why = String::with_capacity(160);
     // Writing to a text does not fail.

@@ -11,6 +11,7 @@ mod answer_limit;
 mod bounds;
 mod budgets;
 mod candidate_pool;
+mod deciding_limit;
 mod eligible_model;
 mod explain;
 mod explore;
