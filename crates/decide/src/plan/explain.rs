@@ -44,6 +44,7 @@ pub(super) fn explain(
     let _ = samples(&mut why, request, best);
     let _ = circumstances(&mut why, request, best, selection.selected_by);
     let _ = weaker(&mut why, request, pool, selection);
+    let _ = dearer(&mut why, pool, selection);
     if let Some(next) = next {
         let _ = write!(why, "; next: {} with {} ({})", next.model, next.thinking, next.success);
     }
@@ -79,6 +80,13 @@ fn weaker(
         why,
         ", not {name} ({success}), which costs less and is weaker than what is chosen without {member}"
     )
+}
+
+/// The better value that is hardly better, and dearer.
+fn dearer(why: &mut String, pool: &CandidatePool, selection: &PlanSelection) -> fmt::Result {
+    let Some(one) = selection.dearer else { return Ok(()) };
+    let (name, success) = (&pool.models[one.model_index].terms.model.name, one.success());
+    write!(why, ", not {name} ({success}), which costs more and is hardly better")
 }
 
 fn budget(why: &mut String, request: &PlanRequest, offer: &Offer) -> fmt::Result {

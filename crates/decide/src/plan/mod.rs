@@ -8,6 +8,7 @@
 
 mod answer_cost;
 mod answer_limit;
+mod best_choice;
 mod bounds;
 mod budgets;
 mod candidate_pool;
@@ -34,6 +35,7 @@ mod tests;
 mod trial;
 
 pub use answer_cost::answer_cost;
+pub use frontier::SUCCESS_TIE;
 pub use planner::{POLICY, plan};
 pub use quote::{Quote, quote};
 pub use refusal::{PlanRefusal, RejectedBy};

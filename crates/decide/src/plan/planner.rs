@@ -11,7 +11,7 @@ use super::request::PlanRequest;
 use super::selection::{keep_nearest, select};
 
 /// Which way of choosing this is, for those who judge decisions afterwards; another one has another name.
-pub const POLICY: &str = "value-1";
+pub const POLICY: &str = "value-2";
 
 /// Plans a request.
 ///

@@ -6,8 +6,10 @@
 use stint_types::chat::Budget;
 use stint_types::units::Tokens;
 
+use super::best_choice::best_arm;
 use super::candidate_pool::CandidatePool;
 use super::eligible_model::PricedCandidate;
+use super::explore;
 use super::frontier::{FrontierScratch, PlanObjective, SuccessRange};
 use super::refine;
 use super::request::PlanRequest;
@@ -25,9 +27,10 @@ pub(super) fn success_min(request: &PlanRequest, pool: &CandidatePool) -> Option
 fn good_enough(request: &PlanRequest, pool: &CandidatePool) -> f64 {
     let floor = request.route.success_floor.get();
     let value = PlanObjective::of_value(request);
-    let Some(usual) = value.best_of(&pool.candidates) else { return floor };
+    let arms = explore::arms(pool, &value);
+    let Some(usual) = best_arm(&arms, &value) else { return floor };
     let mut scratch = FrontierScratch::default();
-    let usual = refine::refine(request, pool, *usual, SuccessRange::WHOLE, &value, &mut scratch);
+    let usual = refine::refine(request, pool, usual.best, SuccessRange::WHOLE, &value, &mut scratch);
     usual.success.min(floor)
 }
 
@@ -41,7 +44,8 @@ fn with_stated_thought(request: &PlanRequest, pool: &CandidatePool) -> Option<f6
     let open = PlanRequest { budget: &budget, explore: None, ..*request };
     let others = CandidatePool::of(&open, |_, _| ());
     let value = PlanObjective::of_value(request);
-    let usual = value.best_of(&others.candidates)?;
+    let arms = explore::arms(&others, &value);
+    let usual = &best_arm(&arms, &value)?.best;
     let name = &others.models[usual.model_index].terms.model.name;
     let is_own = |one: &&PricedCandidate| pool.models[one.model_index].terms.model.name == *name;
     let own = value.best_of(pool.candidates.iter().filter(is_own));

@@ -9,6 +9,7 @@ mod rules;
 mod stopping;
 mod sweeping;
 mod switching;
+mod ties;
 mod voting;
 
 use stint_types::catalog::{
