@@ -76,9 +76,10 @@ fn weaker(
 ) -> fmt::Result {
     let Some((one, member)) = selection.weaker.zip(thought_member(request)) else { return Ok(()) };
     let (name, success) = (&pool.models[one.model_index].terms.model.name, one.success());
+    let less = if request.budget.thinking.is_none() { " or with less of it" } else { "" };
     write!(
         why,
-        ", not {name} ({success}), which costs less and is weaker than what is chosen without {member}"
+        ", not {name} ({success}), which costs less and is weaker than what is chosen without {member}{less}"
     )
 }
 

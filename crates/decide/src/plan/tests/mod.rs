@@ -11,6 +11,7 @@ mod sweeping;
 mod switching;
 mod ties;
 mod voting;
+mod words;
 
 use stint_types::catalog::{
     Allowance, Capability, Demand, EffortLevel, EnforcementClass, GoesOn, HandOff, LengthTails, LogNormal,
