@@ -1,14 +1,16 @@
 //! What decided, in one line.
 
 use std::fmt::{self, Write as _};
+use std::sync::Arc;
 
-use stint_types::catalog::{EnforcementClass, Offer, Prices, Service};
+use stint_types::catalog::{EnforcementClass, Model, Offer, Prices, Service};
 use stint_types::units::Tokens;
 
 use super::candidate_pool::CandidatePool;
 use super::deciding_limit::deciding_limit;
 use super::frontier::PlanObjective;
 use super::reason::{BudgetReason, BudgetReasons, SelectedBy};
+use super::refusal::PlanRefusal;
 use super::request::PlanRequest;
 use super::selection::PlanSelection;
 use super::terms::usual_at;
@@ -49,6 +51,24 @@ pub(super) fn explain(
         let _ = write!(why, "; next: {} with {} ({})", next.model, next.thinking, next.success);
     }
     why
+}
+
+/// A model that a limit on money or time leaves out, and which limit that is.
+pub(super) type ExcludedModel = (Arc<str>, String);
+
+/// Keeps the first model that such a limit leaves out.
+pub(super) fn note_excluded(excluded: &mut Option<ExcludedModel>, model: &Model, refusal: &PlanRefusal) {
+    if excluded.is_none() {
+        *excluded = refusal.limit().map(|limit| (model.name.clone(), limit));
+    }
+}
+
+/// The same line, with the model that was left out.
+pub(super) fn with_excluded(why: String, excluded: Option<ExcludedModel>) -> String {
+    match excluded {
+        Some((name, limit)) => format!("{why}; not {name}, since {limit}"),
+        None => why,
+    }
 }
 
 /// The caller's member that asks for a thought, where one does.

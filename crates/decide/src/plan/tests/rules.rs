@@ -141,6 +141,20 @@ fn a_limit_that_leaves_little_to_choose_from_is_said_to_decide() {
 }
 
 #[test]
+fn a_model_that_a_limit_leaves_out_is_named_with_the_limit() {
+    let said = |change: fn(&mut PlanFixture), expected: &str| {
+        let world = two().with(change);
+        let plan = world.plan().unwrap();
+        assert!(&*plan.best.model == "small" && plan.why.ends_with(expected), "{}", plan.why);
+        assert_eq!(world.ask(quote).unwrap().why, plan.why);
+    };
+    let money = |w: &mut PlanFixture| w.allowance.overall.money = money_left(100_000);
+    said(money, "; not large, since key money month has too little left");
+    let cost = |w: &mut PlanFixture| w.budget.cost = Some(Money(100_000));
+    said(cost, "; not large, since budget.cost_usd is too small for it");
+}
+
+#[test]
 fn what_cannot_serve_is_told_apart() {
     check_refused(
         |w| w.models[0].context = Tokens(104),
