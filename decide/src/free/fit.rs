@@ -7,7 +7,7 @@ use super::exam::{Exam, Question, Reached};
 /// Shares of nearly none and nearly all are not told apart.
 const SHARE_LEAST: f64 = 0.02;
 /// Where the search begins, and by how much each number moves at first: none of them is what ships, so that a fit can be repeated.
-const START: [f64; 4] = [1.5, 7.2, 2.0, 0.2];
+const START: [f64; 5] = [1.5, 7.2, 2.0, 0.2, 0.0];
 const STEP: f64 = 0.4;
 const STEP_LEAST: f64 = 0.01;
 /// No unit of a level counts for more. Competitions alone would have it count for 2.6, at levels far above the middle; a weak
@@ -27,6 +27,7 @@ pub(super) fn fit(exams: &[Exam]) -> FreeAnswerScale {
             numbers[at] += by;
             numbers[0] = numbers[0].min(PER_LEVEL_MAX);
             numbers[3] = numbers[3].max(0.0);
+            numbers[4] = numbers[4].max(0.0);
             (loss(exams, &scale(numbers)), numbers)
         });
         match tried.min_by(|one, other| one.0.total_cmp(&other.0)).filter(|tried| tried.0 < least) {
@@ -37,16 +38,24 @@ pub(super) fn fit(exams: &[Exam]) -> FreeAnswerScale {
     scale(best.map(|number| (number * 20.0).round() / 20.0))
 }
 
-fn scale([per_level, middle, per_fold_longer, per_fold_unthought]: [f64; 4]) -> FreeAnswerScale {
+fn scale(numbers: [f64; 5]) -> FreeAnswerScale {
+    let [per_level, middle, per_fold_longer, per_fold_unthought, unthought_per_level] = numbers;
     let per_fold_shorter = FreeAnswerScale::EASIER_MAX / (middle - TRIVIAL);
-    FreeAnswerScale { per_level, middle, per_fold_shorter, per_fold_longer, per_fold_unthought }
+    FreeAnswerScale {
+        per_level,
+        middle,
+        per_fold_shorter,
+        per_fold_longer,
+        per_fold_unthought,
+        unthought_per_level,
+    }
 }
 
 /// The share of a set that is foretold of a model.
 pub(super) fn foretold(scale: &FreeAnswerScale, exam: &Exam, level: f64) -> f64 {
     let chance = |logit: f64| 1.0 / (1.0 + (-logit).exp());
     let one = |question: &Question| {
-        let unthought = if exam.after_thought { 0.0 } else { scale.unthought(question.thought) };
+        let unthought = if exam.after_thought { 0.0 } else { scale.unthought(question.thought, level) };
         let (easier, beyond) = (scale.easier(question.thought), scale.beyond(level, question.class));
         chance(question.logit(level) + easier + unthought + beyond)
     };

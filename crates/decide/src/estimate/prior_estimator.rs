@@ -39,10 +39,8 @@ pub(super) struct PriorEstimator<'a> {
     lengths: Option<TextLengths>,
     /// By how much the logit of success is higher than on a usual question of MMLU-Pro, beside what its traits say.
     easier: f64,
-    /// What an answer without a thought is worse off beside that, as a logit of 0 or less.
-    unthought: f64,
-    /// True if its answer is free and its thought's length known, so that levels lie further apart.
-    is_free: bool,
+    /// How long a thought it usually gets, as a logarithm, if its answer is free: then levels lie further apart.
+    free_thought: Option<f64>,
     class: TaskClass,
 }
 
@@ -55,11 +53,9 @@ impl<'a> PriorEstimator<'a> {
     ) -> PriorEstimator<'a> {
         let options = view.reading.options.len();
         let free = lengths.filter(|_| options < OPTIONS_MIN);
-        let (trusted, easier, unthought) = match free {
-            Some(TextLengths { thought, .. }) => {
-                (trust_in_traits(view.class), FREE_ANSWERS.easier(thought), FREE_ANSWERS.unthought(thought))
-            }
-            None => (1.0, prior::free_question_bonus(options), 0.0),
+        let (trusted, easier) = match free {
+            Some(TextLengths { thought, .. }) => (trust_in_traits(view.class), FREE_ANSWERS.easier(thought)),
+            None => (1.0, prior::free_question_bonus(options)),
         };
         let scaled = |traits: QuestionTraits| QuestionTraits {
             values: traits.values.map(|value| value * trusted),
@@ -79,8 +75,7 @@ impl<'a> PriorEstimator<'a> {
             traits,
             lengths,
             easier,
-            unthought,
-            is_free: free.is_some(),
+            free_thought: free.map(|lengths| lengths.thought),
             class: view.class,
         }
     }
@@ -125,17 +120,20 @@ impl<'a> PriorEstimator<'a> {
     fn logits(&self, ability: &ModelAbility, known: Option<&Loadings>, traits: &[f64; TRAITS]) -> (f64, f64) {
         let (thinking, plain) = (ability.level(self.class, true), ability.level(self.class, false));
         let curve = &self.calibration.priors.general().curve;
-        let beyond = |level: f64| if self.is_free { FREE_ANSWERS.beyond(level, self.class) } else { 0.0 };
+        let is_free = self.free_thought.is_some();
+        let beyond = |level: f64| if is_free { FREE_ANSWERS.beyond(level, self.class) } else { 0.0 };
+        let unthought =
+            |level: f64| self.free_thought.map_or(0.0, |thought| FREE_ANSWERS.unthought(thought, level));
         let logit = |loadings: &Loadings, level: f64| loadings.logit(traits) + self.easier + beyond(level);
         match known {
             // Those of the prior were measured without thoughts, and where their traits are zero they tell their level.
             Some(own) => {
                 let gap = (thinking.logit - plain.logit).max(0.0);
-                (logit(own, own.level + gap) + gap, logit(own, own.level) + self.unthought)
+                (logit(own, own.level + gap) + gap, logit(own, own.level) + unthought(own.level))
             }
             None => {
                 let of = |level: f64| logit(&curve.at(level), level);
-                (of(thinking.logit), of(plain.logit) + self.unthought)
+                (of(thinking.logit), of(plain.logit) + unthought(plain.logit))
             }
         }
     }

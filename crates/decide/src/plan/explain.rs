@@ -1,12 +1,16 @@
 //! What decided, in one line.
 
 use std::fmt::{self, Write as _};
+use std::sync::Arc;
 
-use stint_types::catalog::{EnforcementClass, Offer, Prices, Service};
+use stint_types::catalog::{EnforcementClass, Model, Offer, Prices, Service};
 use stint_types::units::Tokens;
 
 use super::candidate_pool::CandidatePool;
+use super::deciding_limit::deciding_limit;
+use super::frontier::PlanObjective;
 use super::reason::{BudgetReason, BudgetReasons, SelectedBy};
+use super::refusal::PlanRefusal;
 use super::request::PlanRequest;
 use super::selection::PlanSelection;
 use super::terms::usual_at;
@@ -20,7 +24,11 @@ pub(super) fn explain(
     next: Option<&Offer>,
 ) -> String {
     let first = &selection.ranked[0];
-    let reasons = pool.reasons(&first.candidate, first.reason);
+    let objective = PlanObjective::of(request, selection.success_min);
+    let limit = (first.reason == BudgetReason::Value)
+        .then(|| deciding_limit(request, pool, &first.candidate, &objective))
+        .flatten();
+    let reasons = pool.reasons(&first.candidate, limit.unwrap_or(first.reason));
     let BudgetReasons { thinking: reason, answer } = reasons;
     let mut why = String::with_capacity(160);
     // Writing to a text does not fail.
@@ -38,10 +46,29 @@ pub(super) fn explain(
     let _ = samples(&mut why, request, best);
     let _ = circumstances(&mut why, request, best, selection.selected_by);
     let _ = weaker(&mut why, request, pool, selection);
+    let _ = dearer(&mut why, pool, selection);
     if let Some(next) = next {
         let _ = write!(why, "; next: {} with {} ({})", next.model, next.thinking, next.success);
     }
     why
+}
+
+/// A model that a limit on money or time leaves out, and which limit that is.
+pub(super) type ExcludedModel = (Arc<str>, String);
+
+/// Keeps the first model that such a limit leaves out.
+pub(super) fn note_excluded(excluded: &mut Option<ExcludedModel>, model: &Model, refusal: &PlanRefusal) {
+    if excluded.is_none() {
+        *excluded = refusal.limit().map(|limit| (model.name.clone(), limit));
+    }
+}
+
+/// The same line, with the model that was left out.
+pub(super) fn with_excluded(why: String, excluded: Option<ExcludedModel>) -> String {
+    match excluded {
+        Some((name, limit)) => format!("{why}; not {name}, since {limit}"),
+        None => why,
+    }
 }
 
 /// The caller's member that asks for a thought, where one does.
@@ -69,10 +96,18 @@ fn weaker(
 ) -> fmt::Result {
     let Some((one, member)) = selection.weaker.zip(thought_member(request)) else { return Ok(()) };
     let (name, success) = (&pool.models[one.model_index].terms.model.name, one.success());
+    let less = if request.budget.thinking.is_none() { " or with less of it" } else { "" };
     write!(
         why,
-        ", not {name} ({success}), which costs less and is weaker than what is chosen without {member}"
+        ", not {name} ({success}), which costs less and is weaker than what is chosen without {member}{less}"
     )
+}
+
+/// The better value that is hardly better, and dearer.
+fn dearer(why: &mut String, pool: &CandidatePool, selection: &PlanSelection) -> fmt::Result {
+    let Some(one) = selection.dearer else { return Ok(()) };
+    let (name, success) = (&pool.models[one.model_index].terms.model.name, one.success());
+    write!(why, ", not {name} ({success}), which costs more and is hardly better")
 }
 
 fn budget(why: &mut String, request: &PlanRequest, offer: &Offer) -> fmt::Result {

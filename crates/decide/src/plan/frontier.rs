@@ -4,6 +4,10 @@ use super::candidate_pool::worth;
 use super::eligible_model::PricedCandidate;
 use super::request::PlanRequest;
 
+/// So much more success is not paid for with a dearer model. No prediction tells so little apart: where .997 is foretold of a trivial
+/// request, a level that is off by half a logit makes .995 or .998 of it. A hair more than .002, since chances are rounded.
+pub const SUCCESS_TIE: f64 = 0.002_000_001;
+
 /// What is aimed at.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct PlanObjective {
@@ -70,6 +74,21 @@ impl PlanObjective {
             }
         }
         best.map(|(at, _)| at)
+    }
+
+    /// The best of several models, each by its chance of success and its weighted cost. Where value alone decides it is the
+    /// cheapest of those that succeed about as often as the one of the best value: where nobody can say which is better, the better
+    /// one is not paid for.
+    pub(super) fn best_model(&self, all: impl Iterator<Item = (f64, f64)> + Clone) -> Option<usize> {
+        let best = self.best(all.clone())?;
+        if self.floor.is_some() || self.worth.is_infinite() {
+            return Some(best);
+        }
+        let (success, dearest) = all.clone().nth(best)?;
+        let least = success - SUCCESS_TIE;
+        let tied = all.enumerate().filter(|(_, (success, cost))| *success >= least && *cost < dearest);
+        let cheapest = tied.min_by(|(_, (_, one)), (_, (_, other))| one.total_cmp(other));
+        Some(cheapest.map_or(best, |(at, _)| at))
     }
 }
 

@@ -8,9 +8,11 @@
 
 mod answer_cost;
 mod answer_limit;
+mod best_choice;
 mod bounds;
 mod budgets;
 mod candidate_pool;
+mod deciding_limit;
 mod eligible_model;
 mod expectation;
 mod explain;
@@ -34,6 +36,7 @@ mod tests;
 mod trial;
 
 pub use answer_cost::answer_cost;
+pub use frontier::SUCCESS_TIE;
 pub use planner::{POLICY, plan};
 pub use quote::{Quote, quote};
 pub use refusal::{PlanRefusal, RejectedBy};

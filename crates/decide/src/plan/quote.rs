@@ -5,7 +5,7 @@ use std::sync::Arc;
 use stint_types::catalog::{Contender, Offer};
 
 use super::candidate_pool::CandidatePool;
-use super::explain::explain;
+use super::explain::{explain, note_excluded, with_excluded};
 use super::explore;
 use super::frontier::PlanObjective;
 use super::offer::{contender, offer};
@@ -34,8 +34,9 @@ pub struct Quote {
 /// As [`plan`](super::plan).
 pub fn quote(request: &PlanRequest) -> Result<Quote, PlanRefusal> {
     let (explore, request) = (request.explore, &PlanRequest { explore: None, ..*request });
-    let (mut nearest, mut refused) = (None, Vec::new());
+    let (mut nearest, mut excluded, mut refused) = (None, None, Vec::new());
     let pool = CandidatePool::of(request, |model, refusal| {
+        note_excluded(&mut excluded, model, &refusal);
         refused.push((model.name.clone(), refusal.clone()));
         keep_nearest(&mut nearest, refusal);
     });
@@ -46,7 +47,7 @@ pub fn quote(request: &PlanRequest) -> Result<Quote, PlanRefusal> {
     let first = selection.ranked[0];
     let best_offer = offer(request, &pool, &first.candidate, first.reason);
     let next = selection.ranked.get(1).map(|next| offer(request, &pool, &next.candidate, next.reason));
-    let why = explain(request, &pool, &selection, &best_offer, next.as_ref());
+    let why = with_excluded(explain(request, &pool, &selection, &best_offer, next.as_ref()), excluded);
     let chosen = insert_offer(&mut offers, best_offer);
     if explore.is_some() {
         // The chances that a request would have, though none is drawn here.

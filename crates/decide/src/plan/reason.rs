@@ -53,6 +53,19 @@ pub(super) enum SelectedBy {
 }
 
 impl BudgetReason<'_> {
+    /// True for a limit that leaves less than the model could do.
+    pub(super) fn is_limit(self) -> bool {
+        matches!(
+            self,
+            BudgetReason::Total(_)
+                | BudgetReason::Cost(_)
+                | BudgetReason::Deadline(_)
+                | BudgetReason::Context
+                | BudgetReason::Output
+                | BudgetReason::Remaining(_)
+        )
+    }
+
     /// The caller's member that would have to say more; nothing if it is none of theirs.
     pub(super) fn member(self) -> Option<&'static str> {
         match self {

@@ -282,6 +282,16 @@ impl PlanRefusal {
         }
     }
 
+    /// Which limit on money or time leaves a model out; nothing where it is something else that does.
+    pub(super) fn limit(&self) -> Option<String> {
+        match self {
+            PlanRefusal::InsufficientQuota { limit, .. } => Some(format!("{limit} has too little left")),
+            PlanRefusal::CostBudgetTooSmall { member, .. } => Some(format!("{member} is too small for it")),
+            PlanRefusal::DeadlineUnreachable { .. } => Some("the deadline is too near for it".to_owned()),
+            _ => None,
+        }
+    }
+
     /// How near it came to an offer: of several models' refusals the nearest is reported, and of those the one
     /// that lacked least.
     pub(super) fn nearness(&self) -> (u8, u128) {

@@ -1,9 +1,10 @@
 //! The candidate to take, by its value or by a draw, and the best of the other models to fall back on.
 
+use super::best_choice::best_by_value;
 use super::candidate_pool::CandidatePool;
 use super::eligible_model::PricedCandidate;
 use super::explore::{self, ArmDraw, BanditArm, DrawnArm};
-use super::frontier::{FrontierScratch, PlanObjective, SuccessRange, sort_by_cost};
+use super::frontier::{FrontierScratch, PlanObjective, SuccessRange};
 use super::reason::{BudgetReason, SelectedBy};
 use super::refine;
 use super::refusal::PlanRefusal;
@@ -24,6 +25,8 @@ pub(super) struct PlanSelection<'a> {
     pub success_min: Option<f64>,
     /// The better value that this left out.
     pub weaker: Option<PricedCandidate>,
+    /// The better value that was left out because it is hardly better, and dearer.
+    pub dearer: Option<PricedCandidate>,
 }
 
 /// A candidate that was taken, and what limits its thinking.
@@ -51,6 +54,7 @@ pub(super) fn select<'a>(request: &PlanRequest, pool: &CandidatePool<'a>) -> Opt
         DrawnArm::None | DrawnArm::Best => best_by_value(pool, &arms, &objective, &mut scratch)?,
     };
     let first = best.model_index;
+    let most_valued = objective.best_of(arms.iter().map(|arm| &arm.best)).copied();
     let mut ranked = Vec::with_capacity(1 + FALLBACKS_MAX);
     ranked.push(best);
     while let (true, Some(next)) = (ranked.len() <= FALLBACKS_MAX, next_best(&arms, &ranked, &objective)) {
@@ -80,24 +84,11 @@ pub(super) fn select<'a>(request: &PlanRequest, pool: &CandidatePool<'a>) -> Opt
         let best = PlanObjective::of_value(request).best_of(&pool.candidates).copied();
         best.filter(|best| best.success < least && selected_by == SelectedBy::Valued)
     });
-    Some(PlanSelection { ranked, arms, selected_by, propensity, success_min, weaker })
-}
-
-/// The best of all, by worth.
-fn best_by_value(
-    pool: &CandidatePool,
-    arms: &[BanditArm],
-    objective: &PlanObjective,
-    scratch: &mut FrontierScratch,
-) -> Option<(PricedCandidate, SuccessRange)> {
-    if objective.floor.is_none() {
-        let best = objective.best(arms.iter().map(|arm| (arm.best.success, arm.best.weighted_cost)))?;
-        return Some((arms[best].best, SuccessRange::WHOLE));
-    }
-    let mut order: Vec<usize> = (0..pool.candidates.len()).collect();
-    sort_by_cost(&pool.candidates, &mut order);
-    let choice = scratch.choose(&pool.candidates, &order, objective, SuccessRange::WHOLE)?;
-    Some((pool.candidates[choice.at], choice.range))
+    let dearer = most_valued.filter(|most| {
+        let is_other = most.model_index != first && selected_by == SelectedBy::Valued;
+        is_other && success_min.is_none()
+    });
+    Some(PlanSelection { ranked, arms, selected_by, propensity, success_min, weaker, dearer })
 }
 
 /// The best of the models that are not ranked yet.

@@ -10,7 +10,7 @@ use super::refine::reprice;
 use super::request::PlanRequest;
 
 /// So much less success is not worth a larger cap: a tenth of a point.
-const TOLERANCE: f64 = 0.001;
+pub(super) const TOLERANCE: f64 = 0.001;
 /// Of rounded chances.
 const ROUNDING: f64 = 1e-9;
 

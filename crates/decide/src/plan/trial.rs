@@ -17,7 +17,7 @@ pub(super) fn sample_trial(
     rng: &mut SeededRng,
 ) -> DrawnArm {
     let values = arms.iter().map(|arm| (arm.best.success, arm.best.weighted_cost));
-    let Some(best) = objective.best(values).filter(|_| arms.len() > 1) else { return DrawnArm::None };
+    let Some(best) = objective.best_model(values).filter(|_| arms.len() > 1) else { return DrawnArm::None };
     let (bounds, usual) = (share.bounds, arms[best].best.dollars);
     let others = f64::from(u32::try_from(arms.len() - 1).unwrap_or(u32::MAX));
     // The best is taken so seldom that what it spends then shrinks no more than that.

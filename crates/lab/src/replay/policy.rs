@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use stint_decide::plan::SUCCESS_TIE;
 use stint_types::catalog::{Candidate, Decision, Route};
 use stint_types::units::{Chance, Preference};
 
@@ -60,7 +61,12 @@ fn of_route(route: &Route, decision: &Decision) -> Vec<f64> {
             f64::NEG_INFINITY
         }
     };
-    let best = best_by(candidates, worth);
+    let best = best_by(candidates, worth).map(|best| match (preference, logged) {
+        (None, None) => cheapest_tied(candidates, best, allowed, |candidate| {
+            burden(route, decision.stakes.shadow_price, candidate)
+        }),
+        _ => best,
+    });
     let spread = route.explore.get();
     let mut shares = even(candidates.len(), |at| candidates.get(at).is_some_and(allowed));
     shares.iter_mut().for_each(|share| *share *= spread);
@@ -82,8 +88,25 @@ fn value(route: &Route, preference: Option<Preference>, price: f64, candidate: &
     if p >= 1.0 {
         return candidate.success.get();
     }
-    let burden = price * candidate.cost.as_dollars() + route.cost_per_second.as_dollars() * candidate.seconds;
-    route.worth.as_dollars() * p / (1.0 - p) * candidate.success.get() - burden
+    route.worth.as_dollars() * p / (1.0 - p) * candidate.success.get() - burden(route, price, candidate)
+}
+
+/// λ·cost + ν·time, in dollars.
+fn burden(route: &Route, price: f64, candidate: &Candidate) -> f64 {
+    price * candidate.cost.as_dollars() + route.cost_per_second.as_dollars() * candidate.seconds
+}
+
+/// The cheapest of those that succeed about as often as the best, which `plan` takes where value alone decides.
+fn cheapest_tied(
+    candidates: &[Candidate],
+    best: usize,
+    counts: impl Fn(&Candidate) -> bool,
+    burden: impl Fn(&Candidate) -> f64,
+) -> usize {
+    let (least, most) = (candidates[best].success.get() - SUCCESS_TIE, burden(&candidates[best]));
+    let is_cheaper = |one: &Candidate| counts(one) && one.success.get() >= least && burden(one) < most;
+    let cheaper = candidates.iter().enumerate().filter(|(_, one)| is_cheaper(one));
+    cheaper.min_by(|(_, one), (_, other)| burden(one).total_cmp(&burden(other))).map_or(best, |(at, _)| at)
 }
 
 fn even(count: usize, counts: impl Fn(usize) -> bool) -> Vec<f64> {

@@ -3,7 +3,7 @@ use std::sync::Arc;
 use stint_sessions::history::conformance::story;
 use stint_sessions::history::{DecisionLogLine, RequestRecord, WritableRecord};
 use stint_types::catalog::{Decision, Route, Verdict, VerdictSource};
-use stint_types::units::{Chance, Money, RequestId, SeededRng, Timestamp};
+use stint_types::units::{Chance, Money, Preference, RequestId, SeededRng, Timestamp};
 
 use super::*;
 
@@ -135,4 +135,21 @@ fn a_replayed_choice_reaches_the_success_that_was_required() {
     assert_eq!(chosen(&decision), Some(1), "the better value");
     decision.stakes.success_min = Some(Chance::new(0.7));
     assert_eq!(chosen(&decision), Some(0));
+}
+
+#[test]
+fn a_replayed_choice_pays_for_no_success_that_is_hardly_higher() {
+    let mut decision = story(1).decision;
+    for (candidate, (success, dollars)) in
+        decision.candidates.iter_mut().zip([(0.996, 0.000_01), (0.9975, 0.000_1)])
+    {
+        (candidate.success, candidate.cost) = (Chance::new(success), Money::from_dollars_up(dollars));
+    }
+    (decision.stakes.success_min, decision.stakes.preference) = (None, None);
+    let route = Route { cost_per_second: Money::ZERO, ..Route::with_defaults("auto") };
+    let policy = ReplayPolicy::Route(Box::new(route));
+    let chosen = |decision: &Decision| policy.shares(decision).iter().position(|share| *share > 0.5);
+    assert_eq!(chosen(&decision), Some(0));
+    decision.stakes.preference = Preference::try_from(0.5).ok();
+    assert_eq!(chosen(&decision), Some(1));
 }

@@ -9,7 +9,9 @@ mod rules;
 mod stopping;
 mod sweeping;
 mod switching;
+mod ties;
 mod voting;
+mod words;
 
 use stint_types::catalog::{
     Allowance, Capability, Demand, EffortLevel, EnforcementClass, GoesOn, HandOff, LengthTails, LogNormal,

@@ -131,6 +131,30 @@ fn what_is_left_lowers_effort_and_choice_but_refuses_a_stated_budget() {
 }
 
 #[test]
+fn a_limit_that_leaves_little_to_choose_from_is_said_to_decide() {
+    let left = |tokens| move |w: &mut PlanFixture| w.allowance.overall.thinking = thinking_left(tokens);
+    // One token gains nothing, and many would.
+    check(left(1), 0, 256, "answers without thinking (10 %), limited by what key thinking month has left");
+    // As many as pay are left.
+    let ample = world().with(left(4000)).plan().unwrap();
+    assert!(ample.best.thinking < Tokens(4000) && ample.why.ends_with("chosen by value"), "{}", ample.why);
+}
+
+#[test]
+fn a_model_that_a_limit_leaves_out_is_named_with_the_limit() {
+    let said = |change: fn(&mut PlanFixture), expected: &str| {
+        let world = two().with(change);
+        let plan = world.plan().unwrap();
+        assert!(&*plan.best.model == "small" && plan.why.ends_with(expected), "{}", plan.why);
+        assert_eq!(world.ask(quote).unwrap().why, plan.why);
+    };
+    let money = |w: &mut PlanFixture| w.allowance.overall.money = money_left(100_000);
+    said(money, "; not large, since key money month has too little left");
+    let cost = |w: &mut PlanFixture| w.budget.cost = Some(Money(100_000));
+    said(cost, "; not large, since budget.cost_usd is too small for it");
+}
+
+#[test]
 fn what_cannot_serve_is_told_apart() {
     check_refused(
         |w| w.models[0].context = Tokens(104),
