@@ -24,6 +24,7 @@ use stint_engine::{
 use stint_prompt::{self as prompt, PromptError, PromptFormat};
 use stint_types::catalog::ModelConditions;
 use stint_types::chat::{Message, RawPrompt, Request, Role};
+use stint_types::tasks::run_in_place;
 use stint_types::units::{Priority, Tokens};
 
 use super::grammar::{AnswerForm, GrammarCompiler};
@@ -227,7 +228,7 @@ impl LocalBackend {
 
     fn raw_ids(&self, prompt: &RawPrompt) -> Result<Vec<u32>, PromptError> {
         match prompt {
-            RawPrompt::Text(text) => self.format.encode_raw(text),
+            RawPrompt::Text(text) => run_in_place(text.len(), || self.format.encode_raw(text)),
             RawPrompt::Ids(ids) => Ok(ids.to_vec()),
         }
     }
@@ -276,7 +277,8 @@ impl LocalBackend {
             prompt.push(tags.start);
         }
         if thought.ids.is_empty() {
-            prompt.extend(self.format.encode(&thought.text).map_err(|error| prompt_failure(&error))?);
+            let encoded = run_in_place(thought.text.len(), || self.format.encode(&thought.text));
+            prompt.extend(encoded.map_err(|error| prompt_failure(&error))?);
         } else {
             prompt.extend(&thought.ids);
         }
@@ -303,7 +305,19 @@ impl LocalBackend {
     }
 
     fn render(&self, request: &Request, thinking: bool) -> Result<Vec<u32>, Failure> {
-        self.format.render(request, thinking).map_err(|error| prompt_failure(&error))
+        let bound = prompt::token_bound::prompt_tokens(request, &self.images());
+        self.render_within(request, thinking, bound).map_err(|error| prompt_failure(&error))
+    }
+
+    /// The prompt of a request that has no more tokens than that, and about as many bytes. A long one takes tens of milliseconds.
+    fn render_within(
+        &self,
+        request: &Request,
+        thinking: bool,
+        bound: Tokens,
+    ) -> Result<Vec<u32>, PromptError> {
+        let bytes = usize::try_from(bound.0).unwrap_or(usize::MAX);
+        run_in_place(bytes, || self.format.render(request, thinking))
     }
 }
 
@@ -330,7 +344,7 @@ impl Backend for LocalBackend {
         }
         let rendered = match request.raw_prompt() {
             Some(prompt) => self.raw_ids(&prompt),
-            None => self.format.render(request, true),
+            None => self.render_within(request, true, bound),
         };
         match rendered {
             Ok(prompt) => Tokens(prompt.len().try_into().unwrap_or(u64::MAX)),
