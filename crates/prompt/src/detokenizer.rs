@@ -13,6 +13,11 @@ impl TokenBytes {
         TokenBytes(vocabulary.bytes().into())
     }
 
+    /// All of them, by the tokens' ids.
+    pub fn shared(&self) -> Arc<[Box<[u8]>]> {
+        self.0.clone()
+    }
+
     /// A token's bytes; none where it is no text, or no token.
     pub fn of(&self, id: u32) -> &[u8] {
         self.0.get(id as usize).map_or(&[], |bytes| bytes)

@@ -2,6 +2,7 @@
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use serde_json::{Value, json};
 
@@ -16,6 +17,9 @@ use super::tokenizer::Tokenizer;
 use super::tool_calls::ToolCallSyntax;
 use super::turn_style::{self, TurnStyle};
 use super::vocabulary::{TokenKind, Vocabulary};
+
+/// No tag of a thought has more tokens.
+const TAG_TOKENS_MAX: usize = 64;
 
 /// A name that no template has of itself.
 const TRIAL_TOOL: &str = "stint_trial_tool";
@@ -40,17 +44,17 @@ pub struct PromptFormat {
 }
 
 impl PromptFormat {
-    /// The format of a model with this vocabulary, whose thoughts usually stand between these tags. A model without
-    /// them, or others that are known, as tokens does not think, nor does one whose template knows nothing of them: models that only
-    /// answer share their vocabulary with others that think. A template that fails at a plain question is refused.
+    /// The format of a model with this vocabulary, whose thoughts usually stand between these tags, or others that are known. They
+    /// are tokens or text. A model whose template knows nothing of them does not think: models that only answer share their
+    /// vocabulary with others that think. A template that fails at a plain question is refused.
     pub fn new(vocabulary: &Vocabulary, start_tag: &str, end_tag: &str) -> Result<PromptFormat, PromptError> {
         let template = vocabulary.template.as_deref().ok_or(PromptError::NoTemplate)?;
         let tags = FoundTags::search(vocabulary, template, [start_tag, end_tag]);
         PromptFormat::with_tags(vocabulary, template, tags)
     }
 
-    /// The same of a model whose thoughts are known to stand between these tags, though its template may not mention them. Tags that
-    /// are no tokens are refused.
+    /// The same of a model whose thoughts are known to stand between these tags, though its template may not mention them. They are
+    /// refused where only one of them is a token.
     pub fn with_stated_tags(
         vocabulary: &Vocabulary,
         start_tag: &str,
@@ -199,21 +203,36 @@ impl PromptFormat {
         }
     }
 
-    /// The tags of thinking; `None` for a model that does not think.
+    /// Whether the model thinks, as far as can be known.
+    pub fn thinks(&self) -> bool {
+        self.thinking.tags.is_some() || self.thinking.is_spelled
+    }
+
+    /// The tags of thinking that are text, since its vocabulary has no tokens for them.
+    pub fn spelled_tags(&self) -> Option<&[String; 2]> {
+        self.thinking.names.as_ref().filter(|_| self.thinking.is_spelled)
+    }
+
+    /// What each token spells, by their ids.
+    pub fn token_texts(&self) -> Arc<[Box<[u8]>]> {
+        self.bytes.shared()
+    }
+
+    /// The tags of thinking that are tokens; `None` for a model that does not think, or whose tags are text.
     pub fn tags(&self) -> Option<ThinkingTags> {
         self.thinking.tags
     }
 
-    /// What the token is called that closes a thought; `None` for a model that does not think.
+    /// What closes a thought; `None` for a model that does not think.
     pub fn end_tag(&self) -> Option<&str> {
-        let [_, end] = self.thinking.names.as_ref().filter(|_| self.thinking.tags.is_some())?;
+        let [_, end] = self.thinking.names.as_ref().filter(|_| self.thinks())?;
         Some(end)
     }
 
     /// The names of tokens around thoughts that the model has, though its template does not mention them: it is taken for one that
     /// does not think.
     pub fn unmentioned_tags(&self) -> Option<&[String; 2]> {
-        self.thinking.names.as_ref().filter(|_| self.thinking.tags.is_none())
+        self.thinking.names.as_ref().filter(|_| !self.thinks())
     }
 
     /// The tokens that end a text, the end-of-text token first.
@@ -233,12 +252,24 @@ impl PromptFormat {
 
     /// True if the prompt ends inside a thought: with the tag that begins one, but for white space.
     pub fn opens_thought(&self, prompt: &[u32]) -> bool {
+        if let Some([start, _]) = self.spelled_tags() {
+            return self.ends_with(prompt, start);
+        }
         let blank = |id: u32| {
             let bytes = self.bytes.of(id);
             !bytes.is_empty() && bytes.iter().all(u8::is_ascii_whitespace)
         };
         let last = prompt.iter().rev().find(|&&id| !blank(id));
         self.thinking.tags.is_some_and(|tags| last == Some(&tags.start))
+    }
+
+    /// Whether the last tokens spell this text, but for white space behind it. What stands before a token without text is of another
+    /// turn.
+    fn ends_with(&self, prompt: &[u32], text: &str) -> bool {
+        let last = prompt.iter().rev().take(TAG_TOKENS_MAX).map(|id| self.bytes.of(*id));
+        let mut last: Vec<&[u8]> = last.take_while(|bytes| !bytes.is_empty()).collect();
+        last.reverse();
+        last.concat().trim_ascii_end().ends_with(text.as_bytes())
     }
 
     /// Marks every control token that a caller spells out; the mark is a character that nobody uses.

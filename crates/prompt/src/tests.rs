@@ -315,6 +315,26 @@ fn tags_are_found_by_other_names_or_stated_where_the_template_does_not_mention_t
 }
 
 #[test]
+fn tags_that_are_no_tokens_are_text_where_the_template_mentions_them_or_they_are_stated() {
+    let mut vocabulary = vocabulary(&fixture("embedded.json"), "qwen2");
+    for (id, name) in [(3, "[A]"), (4, "[B]")] {
+        vocabulary.tokens[id] = name.to_owned();
+    }
+    vocabulary.template =
+        Some("{{ messages[0].content }}{% if enable_thinking %}<think>\n{% endif %}".to_owned());
+    let format = PromptFormat::new(&vocabulary, "<think>", "</think>").unwrap();
+    let names = ["<think>".to_owned(), "</think>".to_owned()];
+    assert_eq!((format.tags(), format.spelled_tags(), format.thinks()), (None, Some(&names), true));
+    assert_eq!((format.end_tag(), format.unmentioned_tags()), (Some("</think>"), None));
+    let opens = |thinking| format.opens_thought(&format.render(&user("1+1"), thinking).unwrap());
+    assert_eq!((opens(true), opens(false)), (true, false));
+    vocabulary.template = Some("{{ messages[0].content }}".to_owned());
+    assert!(!PromptFormat::new(&vocabulary, "<think>", "</think>").unwrap().thinks());
+    let stated = PromptFormat::with_stated_tags(&vocabulary, "<think>", "</think>").unwrap();
+    assert_eq!(stated.spelled_tags(), Some(&names));
+}
+
+#[test]
 fn the_tags_of_a_call_have_text_though_the_file_calls_them_structure() {
     let mut vocabulary = vocabulary(&fixture("embedded.json"), "qwen2");
     let (tag, other) = (5, 6);

@@ -20,6 +20,9 @@ use super::source::is_safe;
 const SILENCE_MAX: Duration = Duration::from_secs(60);
 const CONNECT_MAX: Duration = Duration::from_secs(20);
 
+/// As often as that one address may send to another.
+const REDIRECTS_MAX: usize = 10;
+
 /// What a server answers: all of it comes, or the range that was asked for, or there is nothing left to send.
 const WHOLE: u16 = 200;
 const PARTIAL: u16 = 206;
@@ -80,6 +83,10 @@ pub(super) enum DownloadError {
     File { path: PathBuf, source: io::Error },
     #[error("{0} is being fetched by another process: wait for it, or name another folder with --to")]
     InUse(PathBuf),
+    #[error("{0} sends more than {max}, which is more than was expected: check the address", max = human_bytes(*.1))]
+    TooLong(String, u64),
+    #[error("{url} lists more than {max} files: name another index with --index")]
+    TooManyLinks { url: String, max: usize },
     #[error("{url} sent more than it told of, and all was thrown away: {found} bytes instead of {expected}")]
     Length { url: String, found: u64, expected: u64 },
     #[error(
@@ -94,6 +101,8 @@ pub(super) struct Download<'a> {
     pub(super) target: &'a Path,
     /// What it must be.
     pub(super) checksum: Option<&'a Sha256Sum>,
+    /// It has no more bytes, where that is known.
+    pub(super) length_max: Option<u64>,
     /// Who is asking, where the server wants to know.
     pub(super) token: Option<&'a str>,
     /// Told how many bytes are there, and of how many, where that is known.
@@ -104,8 +113,11 @@ pub(super) struct Download<'a> {
 /// not followed to where others could put something else in its place.
 pub(super) fn client(is_vouched: bool) -> reqwest::Result<Client> {
     let follow = move |attempt: Attempt<'_>| {
+        if attempt.previous().len() > REDIRECTS_MAX {
+            return attempt.error(format!("it redirects more than {REDIRECTS_MAX} times"));
+        }
         if is_vouched || is_safe(attempt.url()) {
-            return Policy::default().redirect(attempt);
+            return attempt.follow();
         }
         attempt.error("it redirects to plain http: say with --sha256 what the file must be")
     };
@@ -216,14 +228,16 @@ impl Download<'_> {
             file.set_len(0).map_err(failed)?;
         }
         let mut done = file.metadata().map_err(failed)?.len();
-        let stated = whole_length(response.headers()).filter(|_| resumes);
-        let whole = stated.or(response.content_length().map(|length| done + length));
+let stated = whole_length(response.headers()).filter(|_| resumes);
+        let whole = stated.or(response.content_length().map(|length| done.saturating_add(length)));
+        self.check_length(whole.unwrap_or(done), part)?;
         let mut body = response.bytes_stream();
         while let Some(piece) = body.next().await {
             let piece = piece
                 .map_err(|error| DownloadError::BrokeOff(shown(self.url), done, Some(error.without_url())))?;
             file.write_all(&piece).map_err(failed)?;
             done += piece.len() as u64;
+            self.check_length(done, part)?;
             (self.progress)(done, whole);
         }
         file.sync_all().map_err(failed)?;
@@ -236,6 +250,13 @@ impl Download<'_> {
             }
             _ => Ok(()),
         }
+    }
+
+    /// Throws away what has more bytes than it may have.
+    fn check_length(&self, length: u64, part: &Path) -> Result<(), DownloadError> {
+        let Some(max) = self.length_max.filter(|max| length > *max) else { return Ok(()) };
+        self.throw_away(part);
+        Err(DownloadError::TooLong(shown(self.url), max))
     }
 }
 

@@ -83,7 +83,11 @@ pub(super) fn inspect(options: &InspectOptions) -> VerbResult {
         let cut = gguf.text("tokenizer.ggml.pre").unwrap_or("default");
         let kind = gguf.text("tokenizer.ggml.model").unwrap_or_default();
         row("tokenizer", format!("{kind}/{cut}, {tokens} tokens"));
-        let thinks = format.tags().map_or("does not think", |_| "thinks between its tags");
+        let thinks = match (format.tags(), format.spelled_tags()) {
+            (Some(_), _) => "thinks between its tags",
+            (None, Some(_)) => "thinks between tags that are plain text",
+            (None, None) => "does not think",
+        };
         let calls = format.syntax().map_or("shows no tool calls that can be read".to_owned(), |syntax| {
             format!("writes tool calls as {syntax:?} does")
         });

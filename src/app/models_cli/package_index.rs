@@ -1,13 +1,24 @@
 //! The index of Python packages, as `pip` on this machine has it configured: where a package's file is.
 
 use std::path::PathBuf;
+use std::time::Duration;
 
-use reqwest::Client;
+use futures_util::StreamExt;
+use reqwest::{Client, Response};
 
 use super::download::{DownloadError, shown};
 
 /// What `pip` uses where nothing is configured.
 const PUBLIC: &str = "https://pypi.org/simple";
+
+/// Longer than the page of any package that is fetched here.
+const PAGE_BYTES_MAX: u64 = 8 << 20;
+
+/// More links than such a page has.
+const LINKS_MAX: usize = 10_000;
+
+/// A page comes whole within this time.
+const PAGE_TIME_MAX: Duration = Duration::from_secs(120);
 
 /// The index that is asked: the stated one, else the one in `pip`'s variable, else in its files.
 pub(super) fn index(stated: Option<&str>, variable: &dyn Fn(&str) -> Option<String>) -> String {
@@ -52,19 +63,50 @@ pub(super) async fn wheel_address(
     version: &str,
 ) -> Result<Option<String>, DownloadError> {
     let page = format!("{}/{package}/", index.trim_end_matches('/'));
-    let unreachable = |error: reqwest::Error| DownloadError::Unreachable(shown(&page), error.without_url());
-    let response = client.get(&page).header("accept", "text/html").send().await.map_err(unreachable)?;
+    let request = client.get(&page).header("accept", "text/html").timeout(PAGE_TIME_MAX);
+    let response = request.send().await.map_err(|error| unreachable(&page, error))?;
     if !response.status().is_success() {
         return Err(DownloadError::Status(shown(&page), response.status().as_u16()));
     }
     let base = response.url().clone();
-    let text = response.text().await.map_err(unreachable)?;
+    let text = read_page(response, &page).await?;
     let file = format!("{}-{version}-py3-none-any.whl", package.replace('-', "_"));
-    let found = links(&text).find(|link| {
-        let path = link.split(['?', '#']).next().unwrap_or_default();
-        path.rsplit('/').next() == Some(&file)
-    });
+    let found =
+        find_link(&text, &file).map_err(|max| DownloadError::TooManyLinks { url: shown(&page), max })?;
     Ok(found.and_then(|link| base.join(&link).ok()).map(|url| url.to_string()))
+}
+
+/// The text of a page, which is no longer than such pages are.
+async fn read_page(response: Response, page: &str) -> Result<String, DownloadError> {
+    let mut text = Vec::new();
+    let mut body = response.bytes_stream();
+    while let Some(piece) = body.next().await {
+        let piece = piece.map_err(|error| unreachable(page, error))?;
+        if (text.len() + piece.len()) as u64 > PAGE_BYTES_MAX {
+            return Err(DownloadError::TooLong(shown(page), PAGE_BYTES_MAX));
+        }
+        text.extend_from_slice(&piece);
+    }
+    Ok(String::from_utf8_lossy(&text).into_owned())
+}
+
+fn unreachable(page: &str, error: reqwest::Error) -> DownloadError {
+    DownloadError::Unreachable(shown(page), error.without_url())
+}
+
+/// The link of a page that leads to a file of this name; an error, with how many there may be, where there are too many to look
+/// through.
+fn find_link(page: &str, file: &str) -> Result<Option<String>, usize> {
+    for (at, link) in links(page).enumerate() {
+        if at >= LINKS_MAX {
+            return Err(LINKS_MAX);
+        }
+        let path = link.split(['?', '#']).next().unwrap_or_default();
+        if path.rsplit('/').next() == Some(file) {
+            return Ok(Some(link));
+        }
+    }
+    Ok(None)
 }
 
 /// The targets of a page's links.
@@ -103,5 +145,13 @@ mod tests {
     fn links_are_found_in_a_page_however_they_are_quoted() {
         let page = "<a href=\"../a-1.whl#sha256=0\">a</a><a class=x href='b.whl?x&amp;y'>b</a><a href=c>";
         assert_eq!(links(page).collect::<Vec<_>>(), ["../a-1.whl#sha256=0", "b.whl?x&y"]);
+    }
+
+    #[test]
+    fn a_page_of_too_many_links_is_not_looked_through() {
+        let page = |others: usize| "<a href='a.whl'>".repeat(others) + "<a href='x/b.whl#y'>";
+        assert_eq!(find_link(&page(LINKS_MAX - 1), "b.whl"), Ok(Some("x/b.whl#y".to_owned())));
+        assert_eq!(find_link(&page(LINKS_MAX), "b.whl"), Err(LINKS_MAX));
+        assert_eq!(find_link(&page(1), "c.whl"), Ok(None));
     }
 }

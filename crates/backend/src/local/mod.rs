@@ -8,7 +8,11 @@ mod grammar;
 mod penalties;
 mod settings;
 #[cfg(feature = "local")]
+mod spelled_thoughts;
+#[cfg(feature = "local")]
 mod steps;
+#[cfg(feature = "local")]
+mod thought_tags;
 
 #[cfg(feature = "local")]
 pub use backend::LocalBackend;

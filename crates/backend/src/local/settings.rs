@@ -68,7 +68,7 @@ impl Settings {
             _ => self.hand_off.clone(),
         };
         let tokens = format.encode(&text)?;
-        if format.tags().is_some() && tokens.len() > HAND_OFF_MAX {
+        if format.thinks() && tokens.len() > HAND_OFF_MAX {
             return Err(PromptError::HandOffTooLong { tokens: tokens.len(), max: HAND_OFF_MAX });
         }
         Ok(tokens)

@@ -9,6 +9,8 @@ use stint_engine::{GeneratedToken, GenerationSummary, SolutionEnd, TokenLogprobs
 use stint_prompt::{Detokenizer, PromptFormat};
 use stint_types::units::Tokens;
 
+use super::spelled_thoughts::SpelledThoughts;
+
 /// Reads the steps of one generation.
 #[derive(Debug)]
 pub(super) struct StepDecoder {
@@ -16,6 +18,8 @@ pub(super) struct StepDecoder {
     thought: Detokenizer,
     answer: Detokenizer,
     start: Option<u32>,
+    /// Reads the text where the tags of thinking are no tokens.
+    spelled: Option<SpelledThoughts>,
     /// White space that came while a thought could still be opened, and how much of it.
     blank: (String, Tokens),
     /// How likely the next token was, where that is reported, and how likely those were that wait.
@@ -29,12 +33,13 @@ pub(super) struct StepDecoder {
 }
 
 impl StepDecoder {
-    /// At the beginning of a generation with so long a prompt.
-    pub(super) fn new(format: Arc<PromptFormat>, prompt: usize) -> StepDecoder {
+    /// At the beginning of a generation with so long a prompt. Where thoughts are looked for, it may begin within one.
+    pub(super) fn new(format: Arc<PromptFormat>, prompt: usize, is_thinking: Option<bool>) -> StepDecoder {
         StepDecoder {
             thought: format.detokenizer(),
             answer: format.detokenizer(),
             start: format.tags().map(|tags| tags.start),
+            spelled: is_thinking.and_then(|is_thinking| SpelledThoughts::new(&format, is_thinking)),
             blank: (String::new(), Tokens::ZERO),
             likely: None,
             waiting: Vec::new(),
@@ -70,17 +75,31 @@ impl StepDecoder {
         if let Some(told) = self.likely.take() {
             self.waiting.push(self.entry(step.id, &told));
         }
-        let piece = self.piece(step);
-        let mut pieces = Vec::with_capacity(2);
-        match piece {
-            Some(Piece::Answer { .. }) if !self.waiting.is_empty() => {
-                pieces.push(Piece::Logprobs(std::mem::take(&mut self.waiting)));
+        match &mut self.spelled {
+            Some(spelled) if step.role != TokenRole::End => {
+                let told = spelled.read(step);
+                self.with_logprobs(told)
             }
-            // The white space that waited was none of the answer.
-            Some(_) => self.waiting.clear(),
-            None => {}
+            _ => {
+                let told = self.piece(step);
+                self.with_logprobs(told)
+            }
         }
-        pieces.extend(piece);
+    }
+
+    /// The same pieces, with how likely the answer's tokens were before them.
+    fn with_logprobs(&mut self, told: impl IntoIterator<Item = Piece>) -> Vec<Piece> {
+        let mut pieces = Vec::with_capacity(2);
+        for piece in told {
+            match piece {
+                Piece::Answer { .. } if !self.waiting.is_empty() => {
+                    pieces.push(Piece::Logprobs(std::mem::take(&mut self.waiting)));
+                }
+                // The white space that waited was none of the answer.
+                _ => self.waiting.clear(),
+            }
+            pieces.push(piece);
+        }
         pieces
     }
 
@@ -128,7 +147,8 @@ impl StepDecoder {
 
     /// The last pieces.
     pub(super) fn finish(&mut self, done: GenerationSummary) -> Vec<Piece> {
-        let mut pieces = Vec::new();
+        let rest = self.spelled.as_mut().and_then(SpelledThoughts::finish);
+        let mut pieces = self.with_logprobs(rest);
         let (blank, tokens) = std::mem::take(&mut self.blank);
         let text = blank + &self.answer.finish();
         if !text.is_empty() || tokens > Tokens::ZERO {

@@ -12,6 +12,9 @@
 @group(0) @binding(2) var values: texture_storage_2d<rgba32uint, read>;
 // The lane's eight of every 64 numbers of each head's query.
 var<private> q0: array<Eight, 4>; var<private> q1: array<Eight, 4>; var<private> q2: array<Eight, 4>; var<private> q3: array<Eight, 4>;
+// Each eight of the queries in all lanes, handed round before the first block: of so many numbers that they stay near.
+var<private> h0: array<Eight, 32>; var<private> h1: array<Eight, 32>; var<private> h2: array<Eight, 32>; var<private> h3: array<Eight, 32>;
+const NEAR = 512u;
 var<private> sums: array<vec4<f32>, 32>;  // the lane's eight of every 64 numbers, as two fours of each head
 var<private> s0: vec4<f32>; var<private> s1: vec4<f32>;  // scores of the lane's two positions, one number a head
 const NONE = -1e30;
@@ -51,6 +54,24 @@ fn read_queries(g: u32, row: u32, head: u32, last: u32, lane: u32) {
 // What another lane has.
 fn of_lane(e: Eight, lane: u32) -> Eight { return Eight(subgroupShuffle(e.low, lane), subgroupShuffle(e.high, lane)); }
 
+fn hand(g: u32, n: u32) {
+  h0[g * 8u + n] = of_lane(q0[g], n);
+  if (TOGETHER > 1u) { h1[g * 8u + n] = of_lane(q1[g], n); }
+  if (TOGETHER > 2u) { h2[g * 8u + n] = of_lane(q2[g], n); }
+  if (TOGETHER > 3u) { h3[g * 8u + n] = of_lane(q3[g], n); }
+}
+
+fn hand_round(g: u32) {
+  if (g * 64u >= HEAD_DIM || HEAD_DIM * TOGETHER > NEAR) { return; }
+  hand(g, 0u); hand(g, 1u); hand(g, 2u); hand(g, 3u); hand(g, 4u); hand(g, 5u); hand(g, 6u); hand(g, 7u);
+}
+
+// The n-th eight of a query: the one that was handed round, or the one that a lane has now.
+fn handed(once: Eight, own: Eight, n: u32) -> Eight {
+  if (HEAD_DIM * TOGETHER > NEAR) { return of_lane(own, n); }
+  return once;
+}
+
 fn product(a: Eight, b: Eight) -> f32 {
   let low = a.low * b.low;
   let high = a.high * b.high;
@@ -63,12 +84,12 @@ fn score(g: u32, n: u32, cell: vec2<u32>, lane: u32) {
   if (eight >= HEAD_DIM / 8u) { return; }
   let near = key_eight(cell, key_place(lane, eight));
   let far = key_eight(cell, key_place(lane + 8u, eight));
-  let p = of_lane(q0[g], n);
+  let p = handed(h0[eight], q0[g], n);
   s0.x += product(p, near);
   s1.x += product(p, far);
-  if (TOGETHER > 1u) { let q = of_lane(q1[g], n); s0.y += product(q, near); s1.y += product(q, far); }
-  if (TOGETHER > 2u) { let q = of_lane(q2[g], n); s0.z += product(q, near); s1.z += product(q, far); }
-  if (TOGETHER > 3u) { let q = of_lane(q3[g], n); s0.w += product(q, near); s1.w += product(q, far); }
+  if (TOGETHER > 1u) { let q = handed(h1[eight], q1[g], n); s0.y += product(q, near); s1.y += product(q, far); }
+  if (TOGETHER > 2u) { let q = handed(h2[eight], q2[g], n); s0.z += product(q, near); s1.z += product(q, far); }
+  if (TOGETHER > 3u) { let q = handed(h3[eight], q3[g], n); s0.w += product(q, near); s1.w += product(q, far); }
 }
 
 fn score_all(g: u32, cell: vec2<u32>, lane: u32) {
@@ -179,6 +200,7 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index
   var total = vec4<f32>();
   read_queries(0u, row, head, last, lane); read_queries(1u, row, head, last, lane);
   read_queries(2u, row, head, last, lane); read_queries(3u, row, head, last, lane);
+  hand_round(0u); hand_round(1u); hand_round(2u); hand_round(3u);
   for (var begin = start; begin < end; begin += BLOCK) {
     let cell = block_origin(blocks[table + begin / BLOCK], kv_head);
     s0 = vec4<f32>(); s1 = vec4<f32>();

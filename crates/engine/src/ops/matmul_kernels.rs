@@ -32,6 +32,9 @@ const STRANDS_SOFTWARE: u32 = 8;
 /// ones as well, and has more cores than a narrow matrix has larger groups.
 const LANES: u32 = 16;
 
+/// From so many tokens on lanes do eight of them with one reading of the weights, where every token meets the same.
+const LANES_EIGHT: u32 = 5;
+
 /// Rows that a workgroup computes where many tokens share a reading, as the shaders have it.
 const TILE_ROWS: u32 = 64;
 
@@ -94,7 +97,11 @@ pub(super) fn tokens_many(gpu: &Gpu) -> Vec<u32> {
         ActivationFormat::F32 => &[][..],
         ActivationFormat::Int8 => &[INT8_EIGHT.from, INT8_TILE.from][..],
     };
-    let mut all = [floats, int8].concat();
+    let lanes = match gpu.mode.reduction() {
+        ReductionStrategy::PerLane => &[LANES_EIGHT][..],
+        ReductionStrategy::Cooperative => &[][..],
+    };
+    let mut all = [floats, int8, lanes].concat();
     all.sort_unstable();
     all.dedup();
     all
@@ -182,13 +189,17 @@ impl KernelMaker<'_> {
         let group = interleaved_rows(self.gpu.mode.reduction(), self.kind);
         let own = [("LANES", f64::from(LANES)), ("GROUP", f64::from(group))];
         let kernel = |tokens: u32, from| {
-            let cols = format!("const COLS = {tokens}u;");
+            let cols = format!("const COLS = {tokens}u;\nconst SETS = {}u;", tokens.div_ceil(4));
             let factors = two_factors(self.kind, self.in_fours);
             let parts = [&cols, factors, self.places.wgsl, include_str!("matmul_lanes.wgsl")];
             let kernel = self.kernel("matmul by lanes", &parts, &own);
             MatmulKernel { kernel, from, tokens, rows: ROWS * LANES, shares_rows: false }
         };
-        vec![kernel(1, 1), kernel(4, 2)]
+        let mut all = vec![kernel(1, 1), kernel(4, 2)];
+        if self.places.plain {
+            all.push(kernel(8, LANES_EIGHT));
+        }
+        all
     }
 
     fn floats(&self) -> Vec<MatmulKernel> {

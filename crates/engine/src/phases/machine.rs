@@ -4,6 +4,7 @@
 //! This one is its specification and its check: the worker replays every token through it, and
 //! tests drive both with the same tokens.
 
+use super::spelled_tags::{TagSearch, ThoughtStart};
 use super::{GeneratedToken, GenerationSummary, PhaseBudgets, SolutionEnd, ThinkingEnd, TokenRole};
 
 /// Where a generation stands. The numbers are those of the sampler kernel.
@@ -30,6 +31,10 @@ pub(crate) struct PhaseMachine {
     overhead_tokens: u32,
     /// White space that came before a thought: the solution has so much less room.
     solution_used: u32,
+    /// Finds tags that are no tokens.
+    search: TagSearch,
+    /// The last token completed such a tag.
+    has_spelled_tag: bool,
     thinking_end: ThinkingEnd,
     solution_end: SolutionEnd,
 }
@@ -51,6 +56,8 @@ impl PhaseMachine {
             blank_tokens: 0,
             overhead_tokens: 0,
             solution_used: 0,
+            search: TagSearch::default(),
+            has_spelled_tag: false,
             thinking_end: ThinkingEnd::None,
             solution_end: SolutionEnd::Stop,
         };
@@ -68,6 +75,11 @@ impl PhaseMachine {
 
     pub(crate) fn eos(&self) -> &[u32] {
         &self.eos
+    }
+
+    /// Whether the last token completed a tag that is no token. The device cannot know.
+    pub(crate) fn has_spelled_tag(&self) -> bool {
+        self.has_spelled_tag
     }
 
     /// Tokens of thought and of hand-off so far, and those that take the solution's room.
@@ -127,25 +139,51 @@ impl PhaseMachine {
         if matches!(role, TokenRole::Tag | TokenRole::HandOff | TokenRole::End) {
             self.overhead_tokens += 1;
         }
+        let is_spelled = self.phases.thinking.as_ref().is_some_and(|thinking| thinking.spelled.is_some());
+        self.has_spelled_tag = is_spelled && role == TokenRole::Tag;
         self.advance();
         Some(GeneratedToken { id, role })
     }
 
     fn idle(&mut self, id: u32) -> (u32, TokenRole) {
-        let thinking = self.phases.thinking.as_ref();
-        if Some(id) == thinking.and_then(|thinking| thinking.start) {
-            self.phase = GenerationPhase::Thinking;
-            self.solution_used = std::mem::take(&mut self.blank_tokens);
-            self.overhead_tokens += self.solution_used;
-            return (id, TokenRole::Tag);
+        match self.thought_start(id) {
+            ThoughtStart::Complete => {
+                self.phase = GenerationPhase::Thinking;
+                self.solution_used = std::mem::take(&mut self.blank_tokens);
+                self.overhead_tokens += self.solution_used;
+                (id, TokenRole::Tag)
+            }
+            ThoughtStart::Possible => {
+                self.blank_tokens += 1;
+                (id, TokenRole::Blank)
+            }
+            ThoughtStart::Absent => {
+                self.solution_tokens += std::mem::take(&mut self.blank_tokens);
+                self.phase = GenerationPhase::Solution;
+                self.solution(id)
+            }
         }
-        if thinking.is_some_and(|thinking| thinking.blanks.binary_search(&id).is_ok()) {
-            self.blank_tokens += 1;
-            return (id, TokenRole::Blank);
+    }
+
+    /// What a token makes of a text in which there was no thought yet and no answer.
+    fn thought_start(&mut self, id: u32) -> ThoughtStart {
+        let Some(thinking) = &self.phases.thinking else { return ThoughtStart::Absent };
+        match &thinking.spelled {
+            Some(_) if self.eos.contains(&id) => ThoughtStart::Absent,
+            Some(tags) => self.search.begin(tags, id),
+            None if thinking.start == Some(id) => ThoughtStart::Complete,
+            None if thinking.blanks.binary_search(&id).is_ok() => ThoughtStart::Possible,
+            None => ThoughtStart::Absent,
         }
-        self.solution_tokens += std::mem::take(&mut self.blank_tokens);
-        self.phase = GenerationPhase::Solution;
-        self.solution(id)
+    }
+
+    /// Whether a token closes the thought.
+    fn closes_thought(&mut self, id: u32) -> bool {
+        let Some(thinking) = &self.phases.thinking else { return false };
+        match &thinking.spelled {
+            Some(tags) => !self.eos.contains(&id) && self.search.close(tags, id),
+            None => thinking.end == id,
+        }
     }
 
     /// True for a token that would end the text inside the thought, where a hand-off can go in its place.
@@ -156,7 +194,7 @@ impl PhaseMachine {
     }
 
     fn thinking(&mut self, id: u32) -> (u32, TokenRole) {
-        if self.phases.thinking.as_ref().is_some_and(|thinking| thinking.end == id) {
+        if self.closes_thought(id) {
             self.phase = GenerationPhase::Solution;
             self.thinking_end = ThinkingEnd::Closed;
             return (id, TokenRole::Tag);
@@ -217,7 +255,7 @@ impl PhaseMachine {
 
 #[cfg(test)]
 mod tests {
-    use super::super::ThinkingPhase;
+    use super::super::{SpelledTags, ThinkingPhase};
     use super::*;
 
     const START: u32 = 1;
@@ -228,8 +266,26 @@ mod tests {
     fn phases(budget: u32, solution: u32, open: bool) -> PhaseBudgets {
         let hand_off = vec![7, END];
         let blanks = [BLANK, BLANK + 1].into();
-        let thinking = ThinkingPhase { budget, hand_off, start: Some(START), end: END, open, blanks };
+        let thinking =
+            ThinkingPhase { budget, hand_off, start: Some(START), end: END, open, blanks, spelled: None };
         PhaseBudgets { thinking: Some(thinking), solution, solution_max: solution }
+    }
+
+    /// The same of a model whose tags are pieces of text: 1 is `<th`, 2 `ink>`, 3 ends the text, 4 is `a </th`, 5 a letter, 6 a
+    /// blank, 7 the hand-off.
+    fn spelled(budget: u32, solution: u32, open: bool) -> PhaseBudgets {
+        let texts = ["", "<th", "ink>", "", "a </th", "a", "\n", "</think>"];
+        let texts = texts.iter().map(|text| text.as_bytes().into()).collect();
+        let tags = SpelledTags { start: "<think>".into(), end: "</think>".into(), texts };
+        let mut phases = phases(budget, solution, open);
+        phases.thinking = phases.thinking.map(|thinking| ThinkingPhase {
+            start: None,
+            end: u32::MAX,
+            hand_off: vec![7],
+            spelled: Some(tags),
+            ..thinking
+        });
+        phases
     }
 
     /// Feeds the samples and writes each token as `id` and the first letter of its role.
@@ -278,6 +334,20 @@ mod tests {
     fn a_budget_of_nothing_is_cut_before_anything_is_sampled() {
         check(phases(0, 1, true), &[8], "7H 2H 8S", ThinkingEnd::Cut, SolutionEnd::Length);
         check(phases(0, 0, true), &[], "7H 2H", ThinkingEnd::Cut, SolutionEnd::Length);
+    }
+
+    #[test]
+    fn tags_that_are_no_tokens_are_read_from_the_text() {
+        let (closed, cut, none) = (ThinkingEnd::Closed, ThinkingEnd::Cut, ThinkingEnd::None);
+        let (stop, length) = (SolutionEnd::Stop, SolutionEnd::Length);
+        // The last token of a tag is the tag; what came of it before counts as what it could have been.
+        check(spelled(5, 5, true), &[5, 4, 2, 5, EOS], "5T 4T 2T 5S 3E", closed, stop);
+        check(spelled(5, 5, false), &[6, 1, 2, 5, 4, 2, 5, EOS], "6B 1B 2T 5T 4T 2T 5S 3E", closed, stop);
+        check(spelled(2, 2, true), &[5, 5, 5, 5], "5T 5T 7H 5S 5S", cut, length);
+        check(spelled(2, 5, true), &[5, EOS, 5, EOS], "5T 7H 5S 3E", ThinkingEnd::Stopped, stop);
+        check(spelled(5, 5, false), &[1, 5, EOS], "1B 5S 3E", none, stop);
+        check(spelled(5, 5, false), &[5, 4, 2, EOS], "5S 4S 2S 3E", none, stop);
+        check(spelled(5, 5, false), &[6, EOS], "6B 3E", none, stop);
     }
 
     #[test]
@@ -358,9 +428,9 @@ mod tests {
             blanks in proptest::sample::subsequence(vec![0u32, 4, 6], 0..3),
             samples in proptest::collection::vec(0u32..8, 32),
         ) {
-            let blanks = blanks.into();
+            let (blanks, start, spelled) = (blanks.into(), Some(START), None);
             let thinking =
-                ThinkingPhase { budget, hand_off: hand_off.clone(), start: Some(START), end: END, open, blanks };
+                ThinkingPhase { budget, hand_off: hand_off.clone(), start, end: END, open, blanks, spelled };
             // The engine refuses the one combination that could not keep its word.
             let solution = solution.max(u32::from(thinks && !open));
             let phases =

@@ -3,8 +3,10 @@
 use std::sync::Arc;
 
 mod machine;
+mod spelled_tags;
 
 pub(crate) use machine::{GenerationPhase, PhaseMachine};
+pub use spelled_tags::SpelledTags;
 
 /// How many tokens each phase of a generation may have.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -28,12 +30,14 @@ pub struct ThinkingPhase {
     pub hand_off: Vec<u32>,
     /// The token that opens a thought, where there is one.
     pub start: Option<u32>,
-    /// The token that closes a thought.
+    /// The token that closes a thought; one that there is not where it is [spelled](ThinkingPhase::spelled).
     pub end: u32,
     /// Whether the prompt has already opened the thought.
     pub open: bool,
     /// Tokens that are white space alone, in order: as long as nothing else came, a thought may still be opened.
     pub blanks: Arc<[u32]>,
+    /// The tags, where the model has no tokens for them.
+    pub spelled: Option<SpelledTags>,
 }
 
 /// What a token counts as.

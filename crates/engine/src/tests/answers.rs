@@ -86,6 +86,7 @@ fn where_a_thought_may_still_be_opened_the_answer_begins_in_its_form_or_not_at_a
             end: 63,
             open: false,
             blanks: [21].into(),
+            spelled: None,
         };
         let phases = PhaseBudgets { thinking: Some(thinking), solution: 20, solution_max: 20 };
         let penalties = TokenPenalties { biases: [bias].into(), ..TokenPenalties::default() };

@@ -68,6 +68,7 @@ fn job(prompt: u32, thinking: u32, solution: u32) -> GenerationJob {
         end: 63,
         open: true,
         blanks: [].into(),
+        spelled: None,
     };
     GenerationJob {
         prompt: (1..=prompt).collect(),
@@ -192,9 +193,16 @@ fn white_space_before_a_thought_leaves_it_open_and_has_its_room_in_the_answer_s_
     // Every token comes once, those with a bias first: white space, the tag, a token of thought.
     let biases = [(10, 3e6), (11, 2e6), (12, 1e6)].into();
     let penalties = TokenPenalties { presence: 1e7, biases, ..TokenPenalties::default() };
-    let blanks = [10].into();
-    let thinking =
-        ThinkingPhase { budget: 1, hand_off: vec![60], start: Some(11), end: 63, open: false, blanks };
+    let (blanks, spelled) = ([10].into(), None);
+    let thinking = ThinkingPhase {
+        budget: 1,
+        hand_off: vec![60],
+        start: Some(11),
+        end: 63,
+        open: false,
+        blanks,
+        spelled,
+    };
     let phases = PhaseBudgets { thinking: Some(thinking), solution: 3, solution_max: 3 };
     let (steps, last) = finish(engine.generate(GenerationJob { penalties, phases, ..job(4, 0, 0) }).unwrap());
     let roles: Vec<_> = steps.iter().map(|step| step.role).collect();

@@ -44,6 +44,7 @@ fn job(question: &str, thinking: u32) -> GenerationJob {
         end: 4,
         open: true,
         blanks: [].into(),
+        spelled: None,
     };
     GenerationJob {
         prompt,

@@ -105,15 +105,25 @@ impl StringParams {
 
 /// One or more functions; nothing if the text is anything else.
 pub(super) fn read(text: &str, texts: &StringParams) -> Option<Vec<WrittenCall>> {
-    let mut calls = Vec::new();
-    let mut rest = text;
-    while !rest.is_empty() {
-        let (name, body) = rest.strip_prefix(START)?.split_once('>')?;
-        let (body, after) = body.split_once(END)?;
-        calls.push((name.trim().to_owned(), arguments(name.trim(), body, texts)?));
-        rest = after.trim_start();
+    let (calls, rest) = leading_calls(text, texts);
+    (rest.is_empty() && !calls.is_empty()).then_some(calls)
+}
+
+/// The functions that a text begins with, and what follows them.
+pub(super) fn leading_calls<'t>(text: &'t str, texts: &StringParams) -> (Vec<WrittenCall>, &'t str) {
+    let (mut calls, mut rest) = (Vec::new(), text);
+    while let Some((call, behind)) = read_one(rest, texts) {
+        calls.push(call);
+        rest = behind;
     }
-    (!calls.is_empty()).then_some(calls)
+    (calls, rest)
+}
+
+fn read_one<'t>(text: &'t str, texts: &StringParams) -> Option<(WrittenCall, &'t str)> {
+    let (name, body) = text.strip_prefix(START)?.split_once('>')?;
+    let (body, after) = body.split_once(END)?;
+    let name = name.trim();
+    Some(((name.to_owned(), arguments(name, body, texts)?), after.trim_start()))
 }
 
 /// Whether what stands behind the tag that opened a call is the beginning of one, and not the whole of it.

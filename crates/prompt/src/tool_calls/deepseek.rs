@@ -16,18 +16,28 @@ pub(super) const TAGS: [&str; 5] = [START, LAST, BEGIN, PARTED, END];
 
 /// Calls one after another; nothing if one of them is none.
 pub(super) fn read(text: &str) -> Option<Vec<WrittenCall>> {
-    let mut calls = Vec::new();
-    let mut rest = text;
-    while !rest.is_empty() {
-        let (call, after) = rest.strip_prefix(BEGIN)?.split_once(END)?;
-        let (before, behind) = call.split_once(PARTED)?;
-        calls.push(match behind.split_once("```json") {
-            Some((name, fenced)) if before.trim() == "function" => {
-                json::call_from_parts(name.trim(), fenced.trim_end().strip_suffix("```")?)?
-            }
-            _ => json::call_from_parts(before.trim(), behind)?,
-        });
-        rest = after.trim_start();
+    let (calls, rest) = leading_calls(text);
+    (rest.is_empty() && !calls.is_empty()).then_some(calls)
+}
+
+/// The calls that a text begins with, and what follows them.
+pub(super) fn leading_calls(text: &str) -> (Vec<WrittenCall>, &str) {
+    let (mut calls, mut rest) = (Vec::new(), text);
+    while let Some((call, behind)) = read_one(rest) {
+        calls.push(call);
+        rest = behind;
     }
-    (!calls.is_empty()).then_some(calls)
+    (calls, rest)
+}
+
+fn read_one(text: &str) -> Option<(WrittenCall, &str)> {
+    let (call, after) = text.strip_prefix(BEGIN)?.split_once(END)?;
+    let (before, behind) = call.split_once(PARTED)?;
+    let call = match behind.split_once("```json") {
+        Some((name, fenced)) if before.trim() == "function" => {
+            json::call_from_parts(name.trim(), fenced.trim_end().strip_suffix("```")?)?
+        }
+        _ => json::call_from_parts(before.trim(), behind)?,
+    };
+    Some((call, after.trim_start()))
 }

@@ -22,33 +22,50 @@ pub(super) fn parse_list(text: &str) -> Option<Vec<WrittenCall>> {
 /// Objects one after another, parted by blank or `;`; nothing if one of them calls no declared tool. An answer in JSON may have a
 /// name too.
 pub(super) fn parse_sequence(text: &str, tools: &ToolNames) -> Option<Vec<WrittenCall>> {
-    let mut calls = Vec::new();
-    let mut rest = text.trim();
-    while !rest.is_empty() {
-        let (value, behind) = split_first(rest)?.ok()?;
-        calls.push(parse_declared(&value, tools)?);
-        rest = behind;
-    }
-    Some(calls)
+    let (calls, rest) = leading_calls(text, tools);
+    rest.is_empty().then_some(calls)
 }
 
-/// Whether a text is the beginning of such objects: the last one breaks off, and its name is that of a declared tool so far.
-pub(super) fn is_sequence_cut(text: &str, tools: &ToolNames) -> bool {
+/// The calls that such a text begins with, and what follows them.
+pub(super) fn leading_calls<'t>(text: &'t str, tools: &ToolNames) -> (Vec<WrittenCall>, &'t str) {
+    let mut calls = Vec::new();
     let mut rest = text.trim();
-    loop {
-        match split_first(rest) {
-            Some(Ok((value, behind))) if parse_declared(&value, tools).is_some() => rest = behind,
-            Some(Err(error)) => return error.is_eof() && names_tool(rest, tools),
-            Some(Ok(_)) | None => return false,
-        }
+    while let Some(Ok((value, behind))) = split_first(rest, ';')
+        && let Some(call) = parse_declared(&value, tools)
+    {
+        calls.push(call);
+        rest = behind;
     }
+    (calls, rest)
+}
+
+/// The calls that a list begins with, of which there may be no end. What is behind its bracket is told.
+pub(super) fn leading_in_list(list: &str) -> Vec<WrittenCall> {
+    let mut calls = Vec::new();
+    let mut rest = list;
+    while let Some(Ok((value, behind))) = split_first(rest, ',')
+        && let Some(call) = parse_call(&value)
+    {
+        calls.push(call);
+        rest = behind;
+    }
+    calls
+}
+
+/// Whether a text is the beginning of such objects: the last one breaks off, and its name is that of a declared tool so far. Behind
+/// a whole call it may break off before its name.
+pub(super) fn is_sequence_cut(text: &str, tools: &ToolNames) -> bool {
+    let (calls, rest) = leading_calls(text, tools);
+    let is_cut = matches!(split_first(rest, ';'), Some(Err(error)) if error.is_eof());
+    let is_nameless = || !calls.is_empty() && !rest.contains("\"name\"");
+    is_cut && (names_tool(rest, tools) || is_nameless())
 }
 
 /// The first value of a text, and what follows it and what parts it from the next.
-fn split_first(text: &str) -> Option<serde_json::Result<(Value, &str)>> {
+fn split_first(text: &str, separator: char) -> Option<serde_json::Result<(Value, &str)>> {
     let mut stream = serde_json::Deserializer::from_str(text).into_iter::<Value>();
     let value = stream.next()?;
-    let behind = text[stream.byte_offset()..].trim_start_matches([';', ' ', '\n', '\t', '\r']);
+    let behind = text[stream.byte_offset()..].trim_start_matches([separator, ' ', '\n', '\t', '\r']);
     Some(value.map(|value| (value, behind)))
 }
 

@@ -19,15 +19,28 @@ pub(super) fn read(text: &str) -> Option<Vec<WrittenCall>> {
     if text.starts_with('[') {
         return json::parse_list(text);
     }
-    let (mut calls, mut rest) = (Vec::new(), text);
-    loop {
-        let (call, behind) = read_one(rest)?;
-        calls.push(call);
-        if behind.trim().is_empty() {
-            return Some(calls);
-        }
-        rest = behind.trim_start().strip_prefix(START)?;
+    let (calls, rest) = tagged_calls(text);
+    (rest.is_empty() && !calls.is_empty()).then_some(calls)
+}
+
+/// The whole calls at the beginning of a text that broke off. Where it ends before a call's arguments, that call is none of them.
+pub(super) fn leading_calls(text: &str) -> Vec<WrittenCall> {
+    match text.strip_prefix('[') {
+        Some(list) => json::leading_in_list(list),
+        None => tagged_calls(text.strip_suffix(ARGUMENTS).unwrap_or(text)).0,
     }
+}
+
+/// The calls that a text begins with, each behind a tag, and what follows them.
+fn tagged_calls(text: &str) -> (Vec<WrittenCall>, &str) {
+    let (mut calls, mut rest) = (Vec::new(), text);
+    while let Some((call, behind)) = read_one(rest) {
+        calls.push(call);
+        let behind = behind.trim_start();
+        let Some(next) = behind.strip_prefix(START) else { return (calls, behind) };
+        rest = next;
+    }
+    (calls, rest)
 }
 
 /// The call at the beginning, `name[ARGS]{…}`, and what follows its arguments, in which any tag may stand as text. There may be an id
@@ -53,7 +66,10 @@ fn read_one(text: &str) -> Option<(WrittenCall, &str)> {
 /// Whether what the end of the text left open is a call that broke off.
 pub(super) fn is_truncated(text: &str) -> bool {
     let is_name = |head: &str| !head.trim().contains(char::is_whitespace);
-    text.split_once(ARGUMENTS).is_some_and(|(head, _)| is_name(head)) || json::is_unfinished(text)
+    let has_calls = || text.contains(START) && !tagged_calls(text).0.is_empty();
+    text.split_once(ARGUMENTS).is_some_and(|(head, _)| is_name(head))
+        || json::is_unfinished(text)
+        || has_calls()
 }
 
 /// Whether a text ends in a call's name or id, or where its arguments may begin.

@@ -113,15 +113,16 @@ impl ToolCallParser {
         said
     }
 
-    /// A limit ended the text. What may be the beginning of a call or of its tag is taken for one that broke off, and left out. One
-    /// character alone is taken for text: it is more often a comparison or a bracket.
+    /// A limit ended the text. What may be the beginning of a call or of its tag is taken for one that broke off, and left out; the
+    /// whole calls before it are calls. One character alone is taken for text: it is more often a comparison or a bracket.
     pub fn finish_cut(&mut self) -> Vec<AnswerSegment> {
         let begun = self.tag_begun();
         let is_tag = self.buffer[self.buffer.len() - begun..].chars().nth(1).is_some();
         if self.state == CallParserState::Call {
             if self.syntax.is_cut_at_limit(&self.buffer) {
-                self.buffer.clear();
                 self.state = CallParserState::Text;
+                let text = std::mem::take(&mut self.buffer);
+                return self.leading_calls(&text);
             }
         } else if is_tag {
             self.buffer.truncate(self.buffer.len() - begun);
@@ -258,8 +259,16 @@ impl ToolCallParser {
         let blank = std::mem::take(&mut self.blank);
         if is_whole || !self.syntax.is_truncated(&self.opened, text, &self.tools) {
             self.emit([&*blank, &*self.opened, text, end].concat(), said);
+        } else {
+            said.extend(self.leading_calls(text));
         }
         false
+    }
+
+    /// The whole calls of a text whose last one broke off.
+    fn leading_calls(&mut self, text: &str) -> Vec<AnswerSegment> {
+        let calls = self.syntax.leading_calls(text.trim(), &self.tools);
+        calls.into_iter().map(|call| self.call_delta(call)).collect()
     }
 
     fn call_delta(&mut self, (name, arguments): WrittenCall) -> AnswerSegment {

@@ -118,6 +118,18 @@ impl ToolCallSyntax {
         }
     }
 
+    /// The whole calls at the beginning of a text whose last call broke off.
+    pub(super) fn leading_calls(self, text: &str, tools: &DeclaredTools) -> Vec<WrittenCall> {
+        match self {
+            ToolCallSyntax::Mistral => mistral::leading_calls(text),
+            ToolCallSyntax::Llama => json::leading_calls(text, &tools.names).0,
+            ToolCallSyntax::Coder => coder::leading_calls(text, &tools.string_params).0,
+            ToolCallSyntax::DeepSeek => deepseek::leading_calls(text).0,
+            // Each call has tags of its own.
+            ToolCallSyntax::Hermes | ToolCallSyntax::Harmony => Vec::new(),
+        }
+    }
+
     /// Whether what the end of the text left open is a call that broke off, and no text.
     pub(super) fn is_truncated(self, opened: &str, text: &str, tools: &DeclaredTools) -> bool {
         match self {

@@ -111,9 +111,10 @@ fn an_answer_in_json_is_no_call_of_llamas_unless_it_names_a_declared_tool_and_it
         check(ToolCallSyntax::Llama, answer, answer, &[]);
     }
     check(ToolCallSyntax::Llama, r#"{"name": "search", "arguments": {"q": 1}}"#, "", &[r#"search({"q":1})"#]);
-    for cut in [r#"{"name": "sea"#, r#"{"name":"#, r#"{"name": "f", "parameters": {}}; {"name": "g", "#] {
+    for cut in [r#"{"name": "sea"#, r#"{"name":"#] {
         check(ToolCallSyntax::Llama, cut, "", &[]);
     }
+    check(ToolCallSyntax::Llama, r#"{"name": "f", "parameters": {}}; {"name": "g", "#, "", &["f({})"]);
 }
 
 #[test]
@@ -168,6 +169,29 @@ fn a_tag_that_a_limit_cuts_is_no_part_of_the_answer() {
     for text in ["1 <", "a <table", "b <tool_calls", "c\n"] {
         check_cut(ToolCallSyntax::Hermes, text, text);
     }
+}
+
+#[test]
+fn a_limit_that_cuts_the_second_call_leaves_the_first_one() {
+    let check_all = |syntax, begun: &str, cuts: &[&str]| {
+        for cut in cuts {
+            check_cut(syntax, &format!("{begun}{cut}"), "f");
+        }
+    };
+    let llama = r#"{"name": "f", "parameters": {}}"#;
+    let cuts = ["", ";", "; {", r#"; {"na"#, r#"; {"name": "g", "parameters": {"a"#];
+    check_all(ToolCallSyntax::Llama, llama, &cuts);
+    let list = r#"[TOOL_CALLS][{"name": "f", "arguments": {}}"#;
+    check_all(ToolCallSyntax::Mistral, list, &["", ",", ", {", r#", {"name": "g", "arguments": {"a"#]);
+    let begun = r#"[TOOL_CALLS]g[ARGS]{"b"#;
+    let cuts = ["", "[TOOL", "[TOOL_CALLS]", "[TOOL_CALLS]g", "[TOOL_CALLS]g[ARGS]", begun];
+    check_all(ToolCallSyntax::Mistral, r#"[TOOL_CALLS]f[ARGS]{"a": 1}"#, &cuts);
+    check_all(ToolCallSyntax::Mistral, r#"[TOOL_CALLS]f{"a": 1}"#, &["[TOOL_CALLS]g", r#"[TOOL_CALLS]g{"b"#]);
+    check_all(ToolCallSyntax::Mistral, "[TOOL_CALLS]f[ARGS]", &["[TOOL_CALLS]g", "[TOOL_CALLS]g[ARGS]"]);
+    let between = "<｜tool▁calls▁begin｜><｜tool▁call▁begin｜>f<｜tool▁sep｜>{}<｜tool▁call▁end｜>";
+    check_all(ToolCallSyntax::DeepSeek, between, &["", "<｜tool▁call▁begin｜>g<｜tool▁sep｜>{"]);
+    let function = "<tool_call><function=f></function>";
+    check_all(ToolCallSyntax::Coder, function, &["", "\n<function=g><param"]);
 }
 
 #[test]

@@ -2,6 +2,7 @@
 
 mod lag;
 mod large_json;
+mod long_work;
 mod turns;
 
 use std::future::Future;
@@ -12,6 +13,7 @@ use tokio_util::task::TaskTracker;
 
 pub use lag::EventLoopLag;
 pub use large_json::{text_bytes, write_json};
+pub use long_work::run_in_place;
 pub use turns::{AccountTurns, Turn};
 
 /// Spawns tasks and knows which still run. Clones share one set of tasks.

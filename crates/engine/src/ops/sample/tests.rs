@@ -400,6 +400,7 @@ fn the_kernel_keeps_budgets_exactly_as_the_specification_does() {
                 end: 2,
                 open: pick(2) == 0,
                 blanks: [].into(),
+                spelled: None,
             };
             let thinking = (pick(6) > 0).then_some(thinking);
             let eos = [vec![], vec![3], vec![3, 4]][pick(3)].clone();
