@@ -228,7 +228,7 @@ impl Download<'_> {
             file.set_len(0).map_err(failed)?;
         }
         let mut done = file.metadata().map_err(failed)?.len();
-let stated = whole_length(response.headers()).filter(|_| resumes);
+        let stated = whole_length(response.headers()).filter(|_| resumes);
         let whole = stated.or(response.content_length().map(|length| done.saturating_add(length)));
         self.check_length(whole.unwrap_or(done), part)?;
         let mut body = response.bytes_stream();
