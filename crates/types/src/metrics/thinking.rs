@@ -58,7 +58,7 @@ impl ThinkingMetrics {
             )?,
             demotions: make.counter_vec(
                 "demotions_total",
-                "Models whose own thinking budget is no longer relied on",
+                "Models whose own thinking budget is no longer relied on, for one account or for all",
                 model,
             )?,
         })

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use reqwest::Url;
 use serde_json::{Map, Value, json};
 
 use crate::remote::begun_answer;
@@ -13,6 +14,9 @@ use stint_types::chat::{ContentPart, Message, Request, Role, ToolCall};
 
 use super::Settings;
 use super::signature::{GeminiSignature, SignedPart};
+
+/// Files that were uploaded with a key are read below this host, and with that key alone.
+const UPLOADS_HOST: &str = "generativelanguage.googleapis.com";
 
 /// The contents of a conversation; neighbours of one role are one content.
 pub(super) fn contents(settings: &Settings, request: &Request) -> Result<Value, Failure> {
@@ -189,6 +193,10 @@ fn document(settings: &Settings, file: &DocumentPart<'_>) -> Result<Value, Failu
     const PDF: &str = "application/pdf";
     match (file.bytes(), file.url) {
         (Some(data), _) => Ok(json!({"inlineData": {"mimeType": PDF, "data": data}})),
+        (None, Some(url)) if is_upload(url) => Err(Failure::incapable(
+            UnsupportedFeature::Prompt,
+            "no file that was uploaded to the provider is read; send the file itself",
+        )),
         (None, Some(url)) if reads_addresses(settings) => {
             Ok(json!({"fileData": {"mimeType": PDF, "fileUri": url}}))
         }
@@ -203,4 +211,11 @@ fn document(settings: &Settings, file: &DocumentPart<'_>) -> Result<Value, Failu
 fn reads_addresses(settings: &Settings) -> bool {
     let name = settings.model.rsplit('/').next().unwrap_or_default();
     !["gemini-1.", "gemini-2.0"].iter().any(|old| name.starts_with(old))
+}
+
+/// Whether an address is one of the provider's own API: it would read there, with our key, what anybody has uploaded with it.
+fn is_upload(url: &str) -> bool {
+    let url = Url::parse(url).ok();
+    let host = url.as_ref().and_then(Url::host_str).unwrap_or_default();
+    host.trim_end_matches('.') == UPLOADS_HOST
 }
