@@ -19,6 +19,7 @@ use stint_types::tenant::Tenant;
 use stint_types::units::{Money, Priority, RequestId, Timestamp, Tokens};
 
 use super::episodes::{EpisodeSnapshot, NonTurnSpend};
+use super::finish::ended_word;
 use super::handle::Gateway;
 use super::request::{EXPIRY_MARGIN, record_dispatch, scope};
 use super::state::{GatewayParts, GatewayState};
@@ -299,8 +300,7 @@ impl EmbeddingTask {
                 Some(made.map(|embedded| self.believed(embedded)))
             }
         };
-        // Whom the end of this process cut off did not leave by themselves.
-        let unheard = if self.state.parts.tasks.is_force_stopping() { "failed" } else { "hung_up" };
+        let unheard = ended_word::of_unheard(&self.state.parts.tasks);
         let (read, outcome) = match &made {
             Some(Ok(embedded)) => (embedded.prompt.unwrap_or(self.bound), "finished"),
             // What it may have read is among what was lost.

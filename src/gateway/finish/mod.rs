@@ -1,6 +1,6 @@
 //! The end of a request that comes from `run`: it is settled, recorded, reported to its caller, and learned from.
 
-mod ended_word;
+pub(super) mod ended_word;
 mod fingerprint;
 mod learn;
 mod metrics;
@@ -57,7 +57,7 @@ pub(super) async fn abort(
     reservation.void();
     learn::record_pace(context, decision, Money::ZERO);
     let Some(refusal) = refusal else {
-        return metrics::request(context, "none", ended_word::of_unheard(context));
+        return metrics::request(context, "none", ended_word::of_unheard(&context.parts().tasks));
     };
     metrics::request(context, "none", "refused");
     context.reached(RequestStage::Refused(&limit_label(&refusal)));
