@@ -175,6 +175,8 @@ impl RunningConstraint {
                 }
             }
             TokenRole::Tag => self.may_be_blank = true,
+            // What may become a tag of text was allowed as the answer's beginning.
+            TokenRole::Blank if machine.spells_tags() => return self.constraint.0.accept(step.id),
             TokenRole::Blank | TokenRole::Thought | TokenRole::HandOff | TokenRole::End => {}
         }
         Ok(())

@@ -27,6 +27,11 @@ impl ShownBy {
     pub(super) fn holds_for(self, flow: FlowId) -> bool {
         self.is_of_several || self.first == Some(flow)
     }
+
+    /// Whether it counts for everybody's.
+    pub(super) fn holds_for_all(self) -> bool {
+        self.is_of_several
+    }
 }
 
 #[cfg(test)]

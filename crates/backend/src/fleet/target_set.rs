@@ -338,10 +338,13 @@ impl TargetSet {
     }
 
     /// A call did not hold its limit: others go first for a while. Where only the length of its text shows it, the account is named
-    /// whose call it was.
+    /// whose call it was: it does not keep others away for longer.
     pub(super) fn record_overrun(&mut self, place: usize, flow: Option<FlowId>, now: Instant) {
         let distrust = &mut self.targets[place].distrust;
         let earlier = distrust.filter(|earlier| earlier.until > now);
+        if flow.is_some() && earlier.is_some_and(|earlier| earlier.shown_by.holds_for_all()) {
+            return;
+        }
         let mut shown_by = earlier.map(|earlier| earlier.shown_by).unwrap_or_default();
         match flow {
             Some(flow) => shown_by.record(flow),

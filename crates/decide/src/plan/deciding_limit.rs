@@ -1,5 +1,6 @@
 //! Which limit decided, where less than it allows was taken.
 
+use stint_types::catalog::LogNormal;
 use stint_types::units::Tokens;
 
 use super::candidate_pool::CandidatePool;
@@ -24,26 +25,34 @@ pub(super) fn deciding_limit<'a>(
     if !by.is_limit() || chosen.samples > 1 || chosen.escalation.is_some() {
         return None;
     }
+    let budgets = usual_budgets(&eligible.terms.demand.thinking);
+    if budgets.iter().all(|t| *t <= eligible.budgets.ceiling.most) {
+        return None;
+    }
     // A smaller cap was taken though it succeeds a little less often.
     let own = (chosen.success + TOLERANCE, chosen.weighted_cost);
-    let all = std::iter::once(own).chain(longer(request, eligible, chosen));
+    let all = std::iter::once(own).chain(longer(request, eligible, chosen, budgets));
     objective.best(all).filter(|at| *at > 0).map(|_| by)
 }
 
-/// Success and weighted cost of usual thoughts that a model's ceiling rules out.
+/// How long a thought usually is, and up to three standard deviations of the length's logarithm more.
+fn usual_budgets(thinking: &LogNormal) -> [Tokens; LONGER] {
+    let (mut length, fold) = (thinking.median(), thinking.sigma.exp());
+    std::array::from_fn(|_| {
+        let one = Tokens::round(length);
+        length *= fold;
+        one
+    })
+}
+
+/// Success and weighted cost of those of these thoughts that a model's ceiling rules out.
 fn longer(
     request: &PlanRequest,
     eligible: &EligibleModel,
     chosen: &PricedCandidate,
+    budgets: [Tokens; LONGER],
 ) -> impl Iterator<Item = (f64, f64)> {
     let (terms, most) = (&eligible.terms, eligible.budgets.ceiling.most);
-    let thinking = &terms.demand.thinking;
-    let mut length = thinking.median();
-    let budgets: [Tokens; LONGER] = std::array::from_fn(|_| {
-        let one = Tokens::round(length);
-        length *= thinking.sigma.exp();
-        one
-    });
     let moments = terms.truncated_at_each(&budgets);
     let is_possible = move |t: Tokens| most < t && t <= terms.model.thinking_max && terms.allows(t);
     budgets.into_iter().zip(moments).filter(move |(t, _)| is_possible(*t)).map(move |(t, moments)| {

@@ -72,7 +72,8 @@ fn with_lower_words(request: &PlanRequest, unstated: &UnstatedChoice) -> Option<
     reached
 }
 
-/// The standard words below a stated effort, the least first, each with its usual share.
+/// The standard words below a stated effort, the least first, each with its usual share. What the operator says of words instead is not
+/// known here.
 fn lower_words(stated: &ReasoningEffort) -> impl Iterator<Item = ReasoningEffort> {
     let (most, rank) = (stated.effort.get(), stated.word.as_deref().and_then(effort_rank));
     let is_lower = move |at: usize, share: f64| match rank {

@@ -77,6 +77,11 @@ impl PhaseMachine {
         &self.eos
     }
 
+    /// Whether its tags are no tokens.
+    pub(crate) fn spells_tags(&self) -> bool {
+        self.phases.thinking.as_ref().is_some_and(|thinking| thinking.spelled.is_some())
+    }
+
     /// Whether the last token completed a tag that is no token. The device cannot know.
     pub(crate) fn has_spelled_tag(&self) -> bool {
         self.has_spelled_tag
@@ -139,8 +144,7 @@ impl PhaseMachine {
         if matches!(role, TokenRole::Tag | TokenRole::HandOff | TokenRole::End) {
             self.overhead_tokens += 1;
         }
-        let is_spelled = self.phases.thinking.as_ref().is_some_and(|thinking| thinking.spelled.is_some());
-        self.has_spelled_tag = is_spelled && role == TokenRole::Tag;
+        self.has_spelled_tag = self.spells_tags() && role == TokenRole::Tag;
         self.advance();
         Some(GeneratedToken { id, role })
     }

@@ -76,6 +76,29 @@ fn a_bias_does_not_bring_in_what_the_form_forbids() {
 }
 
 #[test]
+fn what_may_become_a_tag_of_text_is_a_part_of_the_form() {
+    let engine = engine(&settings());
+    let texts = (0..64).map(|id| if id == 12 { &b"<th"[..] } else { &b"a"[..] }).map(Into::into).collect();
+    let thinking = ThinkingPhase {
+        budget: 3,
+        hand_off: vec![60],
+        start: None,
+        end: u32::MAX,
+        open: false,
+        blanks: [].into(),
+        spelled: Some(SpelledTags { start: "<think>".into(), end: "</think>".into(), texts }),
+    };
+    let phases = PhaseBudgets { thinking: Some(thinking), solution: 20, solution_max: 20 };
+    let penalties = TokenPenalties { biases: [(12, 50.0)].into(), ..TokenPenalties::default() };
+    let job = even(GenerationJob { phases, penalties, ..job(4, 0, 0) });
+    let steps = finish(engine.generate(job).unwrap()).0;
+    assert_eq!(steps[0], GeneratedToken { id: 12, role: TokenRole::Blank });
+    let of_answer = with_role(&steps, TokenRole::Blank).len() + with_role(&steps, TokenRole::Solution).len();
+    assert_eq!(of_answer, EVEN_TOKENS as usize, "{steps:?}");
+    engine.stop();
+}
+
+#[test]
 fn where_a_thought_may_still_be_opened_the_answer_begins_in_its_form_or_not_at_all() {
     let engine = engine(&settings());
     let start = |bias: (u32, f32)| {

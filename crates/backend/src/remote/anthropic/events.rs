@@ -199,12 +199,13 @@ impl AnthropicReader {
                 self.besides.choice.insert("stop_reason".to_owned(), word.into());
             }
         }
+        // The counts come first: others leave them no room.
+        self.count(&event["usage"]);
         let known = ["stop_reason", "stop_sequence"];
         self.room.keep_unknown(&event["delta"], &known, &mut self.besides.choice);
         self.room.keep_unknown(event, &["type", "delta", "usage"], &mut self.besides.answer);
         let by = event.pointer("/delta/stop_sequence").and_then(Value::as_str);
         pieces.extend(by.map(|text| Piece::StoppedBy(text.into())));
-        self.count(&event["usage"]);
         pieces.extend(self.usage().map(Piece::Usage));
     }
 }

@@ -66,8 +66,9 @@ fn join(last: &mut Value, next: Value) -> usize {
             text.push_str(more);
             added += more.len();
         } else if last.get(&name) != Some(&value) {
-            added += name.len() + value.to_string().len();
-            last.insert(name, value);
+            let (named, bytes) = (name.len(), value.to_string().len());
+            let before = last.insert(name, value);
+            added += before.map_or(named + bytes, |before| bytes.saturating_sub(before.to_string().len()));
         }
     }
     added
@@ -92,6 +93,16 @@ mod tests {
         (0..60_000).for_each(|_| push(&mut details, "word"));
         let signed: Vec<SignedThought> = details.signed(&golden::maker("m")).collect();
         assert_eq!((signed.len(), signed[0].block.matches("word").count()), (1, 60_000));
+    }
+
+    #[test]
+    fn what_takes_the_place_of_something_as_long_takes_no_more_room() {
+        let mut details = ReasoningDetails::default();
+        for number in 0..60_000 {
+            let (id, index) = (format!("{number:0100}"), 0);
+            details.push(json!([{"type": "reasoning.text", "text": "word", "id": id, "index": index}]));
+        }
+        assert_eq!(details.signed(&golden::maker("m")).count(), 1);
     }
 
     #[test]

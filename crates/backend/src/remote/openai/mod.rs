@@ -121,7 +121,7 @@ impl Provider for ChatCompletions {
     fn turns(&self) -> Turns {
         let dialect = &self.settings.dialect;
         match dialect.effort {
-            _ if dialect.turns_off() => Turns::Always,
+            _ if self.settings.turns_off() => Turns::Always,
             EffortMember::Never => Turns::Never,
             EffortMember::ReasoningEffort | EffortMember::Reasoning => Turns::ByWord,
         }

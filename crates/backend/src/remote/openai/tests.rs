@@ -85,6 +85,16 @@ fn sent(settings: Settings, fixture: &Value) -> Value {
 }
 
 #[test]
+fn one_that_always_thinks_takes_no_turn_with_its_thoughts_off() {
+    let turns = |dialect: Dialect, thinks_always| {
+        ChatCompletions::new(Settings { dialect, thinks_always, ..Settings::default() }).turns()
+    };
+    assert_eq!(turns(Dialect::dashscope(), false), Turns::Always);
+    assert_eq!(turns(Dialect::dashscope(), true), Turns::Never);
+    assert_eq!(turns(Dialect::openrouter(), true), Turns::ByWord);
+}
+
+#[test]
 fn requests_are_written_as_the_fixtures_say() {
     for (provider, dialect) in dialects() {
         golden::check(provider, "request", |fixture| sent(settings(&dialect, fixture), fixture));
