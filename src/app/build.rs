@@ -193,6 +193,7 @@ impl App {
             metrics: metrics.clone(),
         };
         running.request_tasks.spawn(certificates.run(running.request_tasks.stopping()));
+        running.ledger_tasks.spawn(running.database.clone().run_checkpoints(running.ledger_tasks.stopping()));
         running.request_tasks.spawn(self.reloader.run(self.reload_requests));
         let tasks = running.request_tasks.clone();
         let prices = keep_prices(running.current.clone(), running.reloads.clone(), tasks);

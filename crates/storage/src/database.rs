@@ -124,6 +124,16 @@ impl Database {
         }
     }
 
+    /// Keeps the file beside a database's one file (`-wal`) short until then, while others write; nothing where there is none.
+    pub async fn run_checkpoints(self, until: impl Future<Output = ()>) {
+        match self {
+            Database::Sqlite(database) => database.run_checkpoints(until).await,
+            Database::Memory => {}
+            #[cfg(feature = "postgres")]
+            Database::Postgres(_) => {}
+        }
+    }
+
     /// At the end: leaves all that was written where a copy of the database's one file has it, where that is one.
     ///
     /// # Errors

@@ -17,6 +17,7 @@ use crate::{SqliteSettings, StorageError, Synchronous};
 use stint_ledger::JournalError;
 
 use super::archive::SqliteArchive;
+use super::background_checkpoints::{BackgroundCheckpoints, LOG_PAGES_MAX};
 use super::migrations::migrate;
 
 /// Only backups and the operator's own tools hold the file beside us, for moments.
@@ -29,6 +30,7 @@ pub struct Sqlite {
     reader: Mutex<SqliteConnection>,
     /// For what may take long: no request waits for it.
     slow: Mutex<SqliteConnection>,
+    checkpoints: BackgroundCheckpoints,
     /// True if the writer could not begin, or is not known to have ended: after some errors of the disk a connection never can
     /// begin again.
     is_writer_broken: AtomicBool,
@@ -64,12 +66,14 @@ impl Sqlite {
         migrate(&mut writer, path).await?;
         let reader = connect(settings).await.map_err(open_error)?;
         let slow = connect(settings).await.map_err(open_error)?;
+        let checkpoints = BackgroundCheckpoints::new(connect(settings).await.map_err(open_error)?);
         let identity =
             FileId::of(path).map_err(|source| StorageError::Create { path: path.clone(), source })?;
         Ok(Sqlite {
             writer: Mutex::new(writer),
             reader: Mutex::new(reader),
             slow: Mutex::new(slow),
+            checkpoints,
             is_writer_broken: AtomicBool::new(false),
             settings: settings.clone(),
             identity,
@@ -79,8 +83,11 @@ impl Sqlite {
 
     /// Closes it, so that everything is in the one file.
     pub(super) async fn close(self) -> Result<(), StorageError> {
-        let Sqlite { writer, reader, slow, settings: SqliteSettings { path, .. }, _lock, .. } = self;
+        let Sqlite {
+            writer, reader, slow, checkpoints, settings: SqliteSettings { path, .. }, _lock, ..
+        } = self;
         let closed = async {
+            checkpoints.close().await?;
             slow.into_inner().close().await?;
             reader.into_inner().close().await.and(writer.into_inner().close().await)
         };
@@ -118,12 +125,19 @@ impl Sqlite {
             writer.execute(Statement::new("ROLLBACK")).await?;
         }
         self.is_writer_broken.store(false, Ordering::Relaxed);
+        self.checkpoints.committed();
         written.map(drop)
+    }
+
+    /// Moves what was written from the log into the file from time to time until then, so that no commit has to.
+    pub(crate) async fn run_checkpoints(&self, until: impl Future<Output = ()>) {
+        self.checkpoints.run(until).await;
     }
 
     /// Moves all that was written from the file beside it (`-wal`) into the one file, so that a copy of that has it.
     pub(crate) async fn checkpoint(&self) -> Result<(), JournalError> {
         let row = async {
+            let _paused = self.checkpoints.pause().await;
             let checkpoint = Statement::new("PRAGMA wal_checkpoint(TRUNCATE)");
             let row = self.lock_writer().await?.fetch_optional(checkpoint).await?;
             row.map_or(Ok(0), |row| row.number("busy"))
@@ -185,6 +199,7 @@ async fn connect(settings: &SqliteSettings) -> Result<SqliteConnection, sqlx::Er
         .foreign_keys(true)
         // What was deleted is overwritten: pages that are free would keep callers' texts.
         .pragma("secure_delete", "ON")
+        .pragma("wal_autocheckpoint", LOG_PAGES_MAX)
         .busy_timeout(BUSY_MAX)
         .statement_cache_capacity(STATEMENTS_MAX)
         .disable_statement_logging()

@@ -1,6 +1,8 @@
-//! The embedded default: one `SQLite` file in WAL mode, one connection that writes, and two that read.
+//! The embedded default: one `SQLite` file in WAL mode, one connection that writes, two that read, and one that
+//! moves what was written from the log into the file.
 
 mod archive;
+mod background_checkpoints;
 mod database;
 mod journal;
 mod migrations;
