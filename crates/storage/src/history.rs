@@ -13,17 +13,21 @@ use stint_sessions::history::{
 use stint_types::catalog::{Verdict, VerdictSource};
 use stint_types::units::{Chance, RequestId, Timestamp};
 
-use super::sql::{SqlConnection, SqlDatabase, SqlRow, SqlValue, Statement, ToSqlValue, decode_error, sql};
+use super::packed_record::{pack, unpack};
+use super::sql::{
+    SqlConnection, SqlDatabase, SqlDialect, SqlRow, SqlValue, Statement, ToSqlValue, decode_error, sql,
+};
 
-const INSERT: &str = "INSERT INTO stories (request, account, decided_at, decision, outcome, key_id) VALUES ";
+const INSERT: &str =
+    "INSERT INTO stories (request, account, decided_at, decision, outcome, key_id, packed) VALUES ";
 /// A record that is there already stays as it is.
 const KEEP: &str = " ON CONFLICT (request) DO NOTHING";
 /// So many values has a row, and so many rows a statement.
-const COLUMNS: usize = 6;
+const COLUMNS: usize = 7;
 const ROWS_MAX: usize = 1024;
 
 const FIND: &str =
-    "SELECT account, decision, outcome, key_id FROM stories WHERE request = $1 AND decided_at >= $2";
+    "SELECT account, decision, outcome, key_id, packed FROM stories WHERE request = $1 AND decided_at >= $2";
 
 const VERDICT_COLUMNS: &str = "request, source, at, success, weight";
 
@@ -63,11 +67,11 @@ impl SqlHistoryStore {
         let mut writer = self.database.writer().await?;
         let mut transaction = writer.begin().await?;
         for part in records.chunks(ROWS_MAX) {
+            let dialect = transaction.dialect();
             let mut values = Vec::with_capacity(COLUMNS * part.len());
             for record in part {
-                values.extend(row(record));
+                values.extend(row(record, dialect));
             }
-            let dialect = transaction.dialect();
             transaction.execute(Statement::with_rows(dialect, INSERT, COLUMNS, values, KEEP)).await?;
         }
         for verdict in records.iter().flat_map(|record| &record.record().verdicts) {
@@ -202,11 +206,12 @@ async fn read_record(
     let Some(row) = connection.fetch_optional(find).await? else { return Ok(None) };
     let sql = sql("SELECT {} FROM verdicts WHERE request = $1", &[&VERDICT_COLUMNS]);
     let verdicts = connection.fetch_all(Statement::new(sql).bind(id)).await?;
+    let (decision, outcome) = texts(&row)?;
     let mut record = RequestRecord {
         account: row.account("account")?,
         key: row.parsed_or_null("key_id")?,
-        decision: read_stored_decision(row.get("decision")?).map_err(decode_error)?,
-        outcome: serde_json::from_str(row.get("outcome")?).map_err(decode_error)?,
+        decision: read_stored_decision(&decision).map_err(decode_error)?,
+        outcome: serde_json::from_str(&outcome).map_err(decode_error)?,
         verdicts: Vec::new(),
     };
     for row in &verdicts {
@@ -215,16 +220,22 @@ async fn read_record(
     Ok(Some(record))
 }
 
-fn row(written: &WritableRecord) -> [SqlValue; COLUMNS] {
+/// The decision and the outcome.
+fn texts(row: &SqlRow) -> Result<(String, String), sqlx::Error> {
+    match row.get::<Option<&[u8]>>("packed")? {
+        Some(packed) => unpack(packed).map_err(decode_error),
+        None => Ok((row.get("decision")?, row.get("outcome")?)),
+    }
+}
+
+/// PostgreSQL packs long texts by itself.
+fn row(written: &WritableRecord, dialect: SqlDialect) -> [SqlValue; COLUMNS] {
     let RequestRecord { account, key, decision, .. } = &**written.record();
-    [
-        decision.id.to_sql(),
-        account.to_sql(),
-        decision.at.to_sql(),
-        written.stored_decision().to_sql(),
-        written.stored_outcome().to_sql(),
-        key.to_sql(),
-    ]
+    let (decided, outcome) = (written.stored_decision(), written.stored_outcome());
+    let packed = (dialect == SqlDialect::Sqlite).then(|| pack(&decided, outcome));
+    let (decided, outcome) = if packed.is_some() { (String::new(), "") } else { (decided, outcome) };
+    let (id, at) = (decision.id.to_sql(), decision.at.to_sql());
+    [id, account.to_sql(), at, decided.to_sql(), outcome.to_sql(), key.to_sql(), packed.to_sql()]
 }
 
 fn verdict_insertion(verdict: &Verdict, on_conflict: &'static str) -> Statement {

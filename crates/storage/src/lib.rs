@@ -18,6 +18,7 @@ mod idempotency;
 mod journal;
 mod keys;
 mod migrations;
+mod packed_record;
 #[cfg(feature = "postgres")]
 mod postgres;
 mod responses;

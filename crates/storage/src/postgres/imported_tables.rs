@@ -222,6 +222,7 @@ pub(crate) const TABLES: &[ImportedTable] = &[
             ("decision", Text),
             ("outcome", Text),
             ("key_id", Text),
+            ("packed", Bytes),
         ],
     },
     ImportedTable {

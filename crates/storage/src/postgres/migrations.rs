@@ -30,6 +30,7 @@ pub(crate) const MIGRATIONS: &[MigrationFile] = &[
     (20, "admin_changes", include_str!("../../../../migrations/postgres/0020_admin_changes.sql")),
     (21, "owning_keys", include_str!("../../../../migrations/postgres/0021_owning_keys.sql")),
     (22, "owned_answers", include_str!("../../../../migrations/postgres/0022_owned_answers.sql")),
+    (23, "packed_records", include_str!("../../../../migrations/postgres/0023_packed_records.sql")),
 ];
 
 /// Runs the files that were not run yet. Replicas that start at once take turns: it holds a lock of the database meanwhile.

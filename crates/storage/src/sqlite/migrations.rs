@@ -31,6 +31,7 @@ pub(crate) const MIGRATIONS: &[MigrationFile] = &[
     (19, "admin_changes", include_str!("../../../../migrations/sqlite/0019_admin_changes.sql")),
     (20, "owning_keys", include_str!("../../../../migrations/sqlite/0020_owning_keys.sql")),
     (21, "owned_answers", include_str!("../../../../migrations/sqlite/0021_owned_answers.sql")),
+    (22, "packed_records", include_str!("../../../../migrations/sqlite/0022_packed_records.sql")),
 ];
 
 /// Runs the files that were not run yet.

@@ -1,0 +1,88 @@
+//! The texts of a request record in a quarter of their room: LZ4, behind a text of the words that all of them have.
+//!
+//! A row takes a page of 4 KiB as it is, and six of them share one when packed.
+
+/// What most records consist of. Rows are read with it: it never changes, and another one gets another [`FORMAT`].
+const WORDS: &[u8] = include_bytes!("record_words.txt");
+/// The first byte of what is packed with [`WORDS`].
+const FORMAT: u8 = 1;
+/// No record comes near it.
+const TEXT_MAX: u32 = 64 << 20;
+
+/// Both texts as one value. They are JSON on one line each.
+pub(crate) fn pack(decision: &str, outcome: &str) -> Vec<u8> {
+    let mut text = String::with_capacity(decision.len() + outcome.len() + 1);
+    text.push_str(decision);
+    text.push('\n');
+    text.push_str(outcome);
+    let mut packed = lz4_flex::block::compress_prepend_size_with_dict(text.as_bytes(), WORDS);
+    packed.insert(0, FORMAT);
+    packed
+}
+
+/// The decision and the outcome again.
+///
+/// # Errors
+/// Where [`pack`] of this version did not make it.
+pub(crate) fn unpack(packed: &[u8]) -> Result<(String, String), UnpackError> {
+    let (&format, block) = packed.split_first().ok_or(UnpackError::Empty)?;
+    if format != FORMAT {
+        return Err(UnpackError::Format(format));
+    }
+    let length = block.first_chunk().map(|bytes| u32::from_le_bytes(*bytes));
+    if length.is_none_or(|length| length > TEXT_MAX) {
+        return Err(UnpackError::Torn);
+    }
+    let text = lz4_flex::block::decompress_size_prepended_with_dict(block, WORDS);
+    let text = text.ok().and_then(|text| String::from_utf8(text).ok()).ok_or(UnpackError::Torn)?;
+    let (decision, outcome) = text.split_once('\n').ok_or(UnpackError::Torn)?;
+    Ok((decision.to_owned(), outcome.to_owned()))
+}
+
+/// A packed record that cannot be read.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub(crate) enum UnpackError {
+    #[error("a packed request record is empty")]
+    Empty,
+    #[error("a request record is packed by format {0}; this version of Stint reads {FORMAT}")]
+    Format(u8),
+    #[error("a packed request record is damaged")]
+    Torn,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const DECISION: &str =
+        r#"{"why":"chat, difficulty 0.46: m answers without thinking","id":"req_1","difficulty":0.458}"#;
+    const OUTCOME: &str = r#"{"ended":"finished","error":null,"model":"modèle"}"#;
+
+    #[test]
+    fn a_record_comes_back_as_it_was_and_is_shorter() {
+        let packed = pack(DECISION, OUTCOME);
+        assert!(packed.len() * 2 < DECISION.len() + OUTCOME.len(), "{}", packed.len());
+        assert_eq!(unpack(&packed).unwrap(), (DECISION.to_owned(), OUTCOME.to_owned()));
+    }
+
+    #[test]
+    fn the_words_are_those_of_every_row_there_is() {
+        let sum = WORDS.iter().fold(0u64, |sum, &byte| sum.wrapping_mul(31).wrapping_add(byte.into()));
+        assert_eq!(
+            (WORDS.len(), sum),
+            (2062, 7_468_068_653_711_748_915),
+            "rows of earlier versions could not be read"
+        );
+    }
+
+    #[test]
+    fn what_is_damaged_is_told_from_what_is_newer() {
+        let packed = pack(DECISION, OUTCOME);
+        assert_eq!(unpack(&[]), Err(UnpackError::Empty));
+        assert_eq!(unpack(&[2, 0, 0]), Err(UnpackError::Format(2)));
+        assert_eq!(unpack(&[1, 255, 255, 255, 255, 0]), Err(UnpackError::Torn));
+        for length in 1..packed.len() {
+            assert!(unpack(&packed[..length]).is_err(), "{length}");
+        }
+    }
+}
