@@ -2,6 +2,7 @@
 
 use stint_types::catalog::TaskClass;
 
+use super::contest_proof::is_contest_proof;
 use super::task_cues::TaskCues;
 use super::task_phrases::{asks_for_mathematics, speaks_of_programs};
 use super::text::TextAnalysis;
@@ -28,7 +29,12 @@ pub(super) fn class_of(reading: &TextAnalysis<'_>) -> TaskClass {
         TaskClass::Extraction
     } else if speaks_of_programs(reading.text) || ends_like_a_contest(reading.text) {
         TaskClass::Code
-    } else if cues.proves || cues.calculates() || unspaced.calculates || asks_for_mathematics(reading.text) {
+    } else if cues.proves
+        || cues.calculates()
+        || unspaced.calculates
+        || asks_for_mathematics(reading.text)
+        || is_contest_proof(reading, false)
+    {
         TaskClass::Math
     } else {
         TaskClass::Chat
@@ -346,6 +352,12 @@ mod tests {
             "루트 2가 무리수임을 증명하시오.",
             "أثبت أن جذر اثنين عدد غير نسبي.",
             "सिद्ध करें कि दो का वर्गमूल अपरिमेय है।",
+            "Bestimme alle Tripel (a,b,p) positiver ganzer Zahlen mit p prim und a^p = b! + p.",
+            "Combien de nombres premiers y a-t-il entre 50 et 60 ?",
+            "¿Cuáles de estos números enteros no son números primos?",
+            "أوجد جميع الثلاثيات (a,b,p) من الأعداد الصحيحة الموجبة حيث p عدد أولي و a^p = b! + p.",
+            "ऐसे सभी धनात्मक पूर्णांक ज्ञात कीजिए जो 12 को विभाजित करते हैं।",
+            "Determine all real numbers α such that, for every positive integer n, the integer ⌊α⌋ + … + ⌊nα⌋ is a multiple of n.",
         ] {
             check(text, TaskClass::Math);
         }

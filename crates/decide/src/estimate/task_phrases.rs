@@ -1,5 +1,6 @@
 //! What phrases at the beginning and the end of a text say of the kind of work, where single words of English do not tell.
 
+use super::number_kinds::KINDS_ELSEWHERE;
 use super::phrase_list::{FoundPhrase, PhraseList};
 
 /// So many bytes of each end are looked at.
@@ -81,8 +82,16 @@ const FAILURES: &[&str] =
 
 static PROGRAMS: PhraseList =
     PhraseList::of(&[PROGRAM_WORDS, LANGUAGES, MARKED, QUERIES, PROGRAM_PHRASES, FAILURES]);
-static MATHEMATICS: PhraseList =
-    PhraseList::of(&[PROOFS, PROOF_WORDS, ENDING_PROOFS, SUM_WORDS, SUMS, SUMS_WITHOUT_NUMBERS, WAYS]);
+static MATHEMATICS: PhraseList = PhraseList::of(&[
+    PROOFS,
+    PROOF_WORDS,
+    ENDING_PROOFS,
+    SUM_WORDS,
+    SUMS,
+    SUMS_WITHOUT_NUMBERS,
+    WAYS,
+    KINDS_ELSEWHERE,
+]);
 
 /// How a proof is asked for at the beginning of a sentence,
 const PROOFS: &[&str] = &[
@@ -199,7 +208,7 @@ pub(super) fn asks_for_mathematics(text: &str) -> bool {
         let has_number = is_short && count_numbers(lower) >= 1;
         let is_meant = |found: &FoundPhrase<'_>| match found.group {
             0 => asks_for_proof(found),
-            1 => true,
+            1 | 7 => true,
             2 => ends_sentence(found.after),
             3 => has_number && !found.after.starts_with(char::is_alphanumeric),
             4 => has_number,
