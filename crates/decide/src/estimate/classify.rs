@@ -301,6 +301,9 @@ mod tests {
             "Write a script that renames photos.",
             "Write a simple script that downloads images",
             "Write program to find factorial of a given no",
+            "Port this C codebase to another language.",
+            "Implement a B+tree with crash recovery in src/tree.rs.",
+            "What's wrong with this? for i in range(10) print(i)",
             "Create a carousel component with arrows",
             "Write an Angular component for a date picker",
             "Write a MongoDB query for counting orders by month",
@@ -325,6 +328,7 @@ mod tests {
             "A que distância está a lua da Terra?",
             "Help me study for my biology unit test.",
             "Where do people go in Gozo?",
+            "Is https://www.radio.rs down? Write to ben@radio.rs.",
         ] {
             check(text, TaskClass::Chat);
         }
@@ -357,6 +361,8 @@ mod tests {
             "¿Cuáles de estos números enteros no son números primos?",
             "أوجد جميع الثلاثيات (a,b,p) من الأعداد الصحيحة الموجبة حيث p عدد أولي و a^p = b! + p.",
             "ऐसे सभी धनात्मक पूर्णांक ज्ञात कीजिए जो 12 को विभाजित करते हैं।",
+            "Compute the fundamental group of the Klein bottle.",
+            "Integrate sqrt(tan x) dx.",
             "Determine all real numbers α such that, for every positive integer n, the integer ⌊α⌋ + … + ⌊nα⌋ is a multiple of n.",
         ] {
             check(text, TaskClass::Math);

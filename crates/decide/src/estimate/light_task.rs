@@ -136,10 +136,19 @@ impl<'t> LightTask<'t> {
     /// bytes.
     pub(super) fn of_system(prompt: &'t str, bytes: usize) -> Option<LightTask<'t>> {
         let prompt = prompt.trim();
+        if prompt.len() > 2 * INSTRUCTION_MAX {
+            return None;
+        }
         let behind = || instruction_at_start(behind_role(prompt)?);
-        let found = instruction_at_start(prompt).or_else(behind);
-        let (instruction, answer) = found.filter(|_| prompt.len() <= 2 * INSTRUCTION_MAX)?;
+        let (instruction, answer) = instruction_at_start(prompt).or_else(behind)?;
         Some(LightTask::new(instruction, answer, bytes))
+    }
+
+    /// The label that a part of the system prompt wants of each message, as a title: of a message of so many bytes.
+    pub(super) fn label_of_system(prompt: &'t str, bytes: usize) -> Option<LightTask<'t>> {
+        let line = opening(prompt).filter(|line| line.contains("title") || line.contains("tags"))?;
+        let (line, answer) = task_named_in(line, usize::MAX)?;
+        (answer == LightAnswer::Label).then(|| LightTask::new(line, answer, bytes))
     }
 
     fn new(instruction: &'t str, answer: LightAnswer, bytes: usize) -> LightTask<'t> {

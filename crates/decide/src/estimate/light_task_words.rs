@@ -263,6 +263,7 @@ const NAMED_SUMMARIES: &[&str] = &[
     "summary of the text",
     "summary of the article",
     "summary of the paper",
+    "relevant follow-up questions",
     "key takeaways",
     "main takeaways",
     "zusammenfass",
@@ -292,5 +293,12 @@ const NAMED_SUMMARIES: &[&str] = &[
     "摘要",
     "要約",
 ];
-const NAMED_LABELS: &[&str] =
-    &["word title", "concise title", "short title", "title for th", "broad tags", "tags for th"];
+const NAMED_LABELS: &[&str] = &[
+    "word title",
+    "concise title",
+    "short title",
+    "sentence-case title",
+    "title for th",
+    "broad tags",
+    "tags for th",
+];
