@@ -62,6 +62,10 @@ const PROGRAM_PHRASES: &[&str] = &[
     "lock-free",
     "in range(",
     "console.log",
+    "파이썬",
+    "자바스크립트",
+    "بايثون",
+    "पायथन",
     "stack trace",
     "rest api",
     "restful api",
@@ -168,6 +172,17 @@ const SUMS: &[&str] = &[
     "mean of",
     "median of",
     "twice as old",
+    "average speed",
+    "durchschnittsgeschwindigkeit",
+    "vitesse moyenne",
+    "velocidad media",
+    "velocidad promedio",
+    "velocidade média",
+    "velocità media",
+    "средняя скорость",
+    "평균 속도",
+    "متوسط سرع",
+    "औसत गति",
 ];
 /// Terms of mathematics that nothing else has.
 const TERMS: &[&str] = &[
