@@ -7,7 +7,7 @@ use stint_types::chat::{Message, Request, Role};
 use super::asking::{last_asked, question_texts, said, texts, without_material};
 use super::follow_up::{is_follow_up, is_small_talk, opens};
 use super::light_task::LightTask;
-use super::stated_length::stated_length;
+use super::stated_length::{stated_length, stated_word};
 use super::swar;
 use super::tally::TextTally;
 
@@ -81,7 +81,10 @@ impl<'t> QuestionText<'t> {
                 context: text.context + text.bytes.saturating_sub(task.instruction.len()),
                 answer: Some(task.answer),
             },
-            None => QuestionText { answer: stated_length(&text.excerpt), ..text },
+            None => {
+                let answer = stated_length(&text.excerpt).or_else(|| word_of_instructions(request));
+                QuestionText { answer, ..text }
+            }
         }
     }
 
@@ -190,6 +193,16 @@ fn light_task<'t>(messages: &'t [Message], own: &[&'t str]) -> Option<LightTask<
     LightTask::of(own).or_else(system).or_else(label)
 }
 
+/// The length of an answer of one word, where an application's instructions want no more.
+fn word_of_instructions(request: &Request) -> Option<f64> {
+    let instructions = request.messages.iter().take_while(|message| message.role == Role::System);
+    let mut prompts = instructions.flat_map(texts);
+    match (prompts.next(), prompts.next()) {
+        (Some(prompt), None) if request.tools.is_empty() && prompt.len() <= INSTRUCTIONS_MAX => stated_word(prompt),
+        _ => None,
+    }
+}
+
 /// Shows each line of a text, the last one too where it is empty.
 #[inline(always)]
 fn for_each_line<'t>(text: &'t str, mut look: impl FnMut(&'t str)) {
@@ -290,6 +303,18 @@ mod tests {
             (Role::User, "yes"),
         ]);
         assert_eq!(QuestionText::of(&request).excerpt, format!("{task}\nyes"));
+    }
+
+    #[test]
+    fn instructions_that_want_one_word_tell_how_long_an_answer_gets() {
+        let answer = |instructions: &str| {
+            let request = chat(&[(Role::System, instructions), (Role::User, "My invoice is wrong.")]);
+            QuestionText::of(&request).answer.map(f64::exp)
+        };
+        let label = answer("Decide which team should handle the message. Output the name only.");
+        assert!(label.is_some_and(|tokens| (tokens - 4.0).abs() < 1e-9), "{label:?}");
+        assert!(answer("Is the message angry? Answer yes or no.").is_some());
+        assert_eq!(answer("You are a support agent. Write 300 words where a story is wanted."), None);
     }
 
     #[test]
