@@ -350,7 +350,9 @@ mod tests {
 
     #[test]
     fn a_first_message_may_refer_to_what_is_elsewhere() {
-        for message in ["Migrate this repo from Flask to FastAPI", "Our tests hang; find out why and fix them."] {
+        for message in
+            ["Migrate this repo from Flask to FastAPI", "Our tests hang; find out why and fix them."]
+        {
             assert!(is_follow_up(message) && opens(message), "{message}");
         }
         assert!(opens("修复这个项目里的死锁"));

@@ -4,8 +4,8 @@
 
 use super::follow_up::is_small_talk;
 use super::light_task_words::{
-    AT_HAND, BEFORE_NOUNS, FORMAL, INSTRUCTIONS, LightAnswer, MORE, NAMED, NAMED_ANSWERS, NAMES_OF_TEXTS, POLITE,
-    PROGRAMS, VERBS_AND_NOUNS,
+    AT_HAND, BEFORE_NOUNS, FORMAL, INSTRUCTIONS, LightAnswer, MORE, NAMED, NAMED_ANSWERS, NAMES_OF_TEXTS,
+    POLITE, PROGRAMS, VERBS_AND_NOUNS,
 };
 use super::phrase_list::FoundPhrase;
 use super::scale::as_number;
@@ -185,7 +185,8 @@ fn opening_question<'t>(first: &'t str, last: &str) -> Option<&'t str> {
 fn behind_role(prompt: &str) -> Option<&str> {
     const ROLES: [&str; 4] = ["You are ", "You're ", "Act as ", "Du bist "];
     let role = ROLES.iter().find_map(|begins| prompt.strip_prefix(begins))?;
-    let end = [". ", ".\n", "\n"].iter().filter_map(|sign| role.find(sign).map(|at| at + sign.len())).min()?;
+    let end =
+        [". ", ".\n", "\n"].iter().filter_map(|sign| role.find(sign).map(|at| at + sign.len())).min()?;
     Some(role[end..].trim_start())
 }
 

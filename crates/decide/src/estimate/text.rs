@@ -195,10 +195,13 @@ fn light_task<'t>(messages: &'t [Message], own: &[&'t str]) -> Option<LightTask<
 
 /// The length of an answer of one word, where an application's instructions want no more.
 fn word_of_instructions(request: &Request) -> Option<f64> {
+    if !request.tools.is_empty() {
+        return None;
+    }
     let instructions = request.messages.iter().take_while(|message| message.role == Role::System);
     let mut prompts = instructions.flat_map(texts);
     match (prompts.next(), prompts.next()) {
-        (Some(prompt), None) if request.tools.is_empty() && prompt.len() <= INSTRUCTIONS_MAX => stated_word(prompt),
+        (Some(prompt), None) if prompt.len() <= INSTRUCTIONS_MAX => stated_word(prompt),
         _ => None,
     }
 }
@@ -319,7 +322,8 @@ mod tests {
 
     #[test]
     fn a_title_is_a_light_task_in_whichever_part_of_the_instructions_it_is_asked_for() {
-        let title = "Generate a concise, sentence-case title (3-7 words) that captures the topic of this session.";
+        let title =
+            "Generate a concise, sentence-case title (3-7 words) that captures the topic of this session.";
         let request = chat(&[
             (Role::System, "You are a coding agent."),
             (Role::System, title),
