@@ -2,6 +2,7 @@
 
 use stint_types::catalog::TaskClass;
 
+use super::contest_proof::is_contest_proof;
 use super::task_cues::TaskCues;
 use super::task_phrases::{asks_for_mathematics, speaks_of_programs};
 use super::text::TextAnalysis;
@@ -28,7 +29,12 @@ pub(super) fn class_of(reading: &TextAnalysis<'_>) -> TaskClass {
         TaskClass::Extraction
     } else if speaks_of_programs(reading.text) || ends_like_a_contest(reading.text) {
         TaskClass::Code
-    } else if cues.proves || cues.calculates() || unspaced.calculates || asks_for_mathematics(reading.text) {
+    } else if cues.proves
+        || cues.calculates()
+        || unspaced.calculates
+        || asks_for_mathematics(reading.text)
+        || is_contest_proof(reading, false)
+    {
         TaskClass::Math
     } else {
         TaskClass::Chat
@@ -295,6 +301,10 @@ mod tests {
             "Write a script that renames photos.",
             "Write a simple script that downloads images",
             "Write program to find factorial of a given no",
+            "딕셔너리 리스트를 두 키로 정렬하는 파이썬 함수를 작성해 주세요.",
+            "Port this C codebase to another language.",
+            "Implement a B+tree with crash recovery in src/tree.rs.",
+            "What's wrong with this? for i in range(10) print(i)",
             "Create a carousel component with arrows",
             "Write an Angular component for a date picker",
             "Write a MongoDB query for counting orders by month",
@@ -319,6 +329,7 @@ mod tests {
             "A que distância está a lua da Terra?",
             "Help me study for my biology unit test.",
             "Where do people go in Gozo?",
+            "Is https://www.radio.rs down? Write to ben@radio.rs.",
         ] {
             check(text, TaskClass::Chat);
         }
@@ -346,6 +357,16 @@ mod tests {
             "루트 2가 무리수임을 증명하시오.",
             "أثبت أن جذر اثنين عدد غير نسبي.",
             "सिद्ध करें कि दो का वर्गमूल अपरिमेय है।",
+            "Bestimme alle Tripel (a,b,p) positiver ganzer Zahlen mit p prim und a^p = b! + p.",
+            "Combien de nombres premiers y a-t-il entre 50 et 60 ?",
+            "¿Cuáles de estos números enteros no son números primos?",
+            "أوجد جميع الثلاثيات (a,b,p) من الأعداد الصحيحة الموجبة حيث p عدد أولي و a^p = b! + p.",
+            "ऐसे सभी धनात्मक पूर्णांक ज्ञात कीजिए जो 12 को विभाजित करते हैं।",
+            "A train travels 120 km in 1.5 hours. What is its average speed?",
+            "Ein Zug fährt 120 km in 1,5 Stunden. Wie hoch ist seine Durchschnittsgeschwindigkeit?",
+            "Compute the fundamental group of the Klein bottle.",
+            "Integrate sqrt(tan x) dx.",
+            "Determine all real numbers α such that, for every positive integer n, the integer ⌊α⌋ + … + ⌊nα⌋ is a multiple of n.",
         ] {
             check(text, TaskClass::Math);
         }

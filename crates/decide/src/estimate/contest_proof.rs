@@ -1,8 +1,7 @@
 //! Problems of contests that ask for a proof, or for all things of a kind: of those the data that lengths are fitted on has none, since
 //! only answers that are numbers are marked by machine.
 
-use stint_types::catalog::TaskClass;
-
+use super::number_kinds::KINDS_ELSEWHERE;
 use super::phrase_list::{FoundPhrase, PhraseList};
 use super::text::TextAnalysis;
 
@@ -17,13 +16,75 @@ const MOST_BYTES: usize = 4_000;
 /// What only exercises name.
 const EXERCISED: &str = "induction";
 
-/// How such a problem asks at the beginning of a sentence, in Chinese anywhere.
+/// How such a problem asks at the beginning of a sentence; in scripts without capitals anywhere.
 static DEMANDS: PhraseList = PhraseList::of(&[
     &["prove that", "prove there"],
     &["show that"],
     &["determine all", "find all", "characterize all"],
-    &["证明", "求所有"],
+    &[
+        "证明",
+        "求所有",
+        "証明せよ",
+        "すべて求めよ",
+        "全て求めよ",
+        "증명하시오",
+        "모두 구하",
+        "أوجد جميع",
+        "أثبت أن",
+        "सिद्ध क",
+        "ज्ञात क",
+    ],
+    PROOFS_ELSEWHERE,
+    SEARCHES_ELSEWHERE,
 ]);
+/// The same in languages with capitals: that something is to be proved,
+const PROOFS_ELSEWHERE: &[&str] = &[
+    "beweise, dass",
+    "beweisen sie, dass",
+    "man beweise, dass",
+    "zeige, dass",
+    "man zeige, dass",
+    "démontrer que",
+    "démontrez que",
+    "montrer que",
+    "montrez que",
+    "prouver que",
+    "demuestra que",
+    "demuestre que",
+    "demostrar que",
+    "demonstre que",
+    "dimostrare che",
+    "докажите, что",
+    "Докажите, что",
+];
+/// or all of a kind are to be found.
+const SEARCHES_ELSEWHERE: &[&str] = &[
+    "bestimme alle",
+    "bestimmen sie alle",
+    "man bestimme alle",
+    "finde alle",
+    "trouver tous",
+    "trouver toutes",
+    "trouvez tous",
+    "déterminer tous",
+    "déterminer toutes",
+    "déterminez tous",
+    "hallar todos",
+    "hallar todas",
+    "encuentra todos",
+    "encuentre todos",
+    "determina todos",
+    "determinar todos",
+    "determine todos",
+    "encontre todos",
+    "determinare tutti",
+    "determinare tutte",
+    "trovare tutti",
+    "найдите все",
+    "Найдите все",
+    "определите все",
+    "Определите все",
+];
 
 /// What its claim holds of.
 const QUANTIFIERS: [&str; 11] = [
@@ -39,6 +100,32 @@ const QUANTIFIERS: [&str; 11] = [
     "每个",
     "一切",
 ];
+/// The same in languages that write more than ASCII.
+static QUANTIFIERS_ELSEWHERE: PhraseList = PhraseList::of(&[&[
+    "für alle",
+    "für jede",
+    "Für alle",
+    "Für jede",
+    "gibt es unendlich",
+    "pour tout",
+    "Pour tout",
+    "para todo",
+    "para toda",
+    "Para todo",
+    "para cada",
+    "per ogni",
+    "для всех",
+    "для любо",
+    "для кажд",
+    "Для кажд",
+    "существу",
+    "すべての",
+    "全ての",
+    "모든 ",
+    "임의의",
+    "لكل ",
+    "प्रत्येक",
+]]);
 
 /// What it is about. The second are words of talk too, so that something else has to tell that it is mathematics.
 static OBJECTS: PhraseList = PhraseList::of(&[
@@ -57,34 +144,40 @@ static OBJECTS: PhraseList = PhraseList::of(&[
         "函数",
     ],
     &["function", "sequence", "triangle", "circle"],
+    KINDS_ELSEWHERE,
 ]);
 
-/// True if a text is a mathematical problem whose claim holds for all of something, and is to be proved or found.
-pub(super) fn is_contest_proof(reading: &TextAnalysis<'_>, class: TaskClass) -> bool {
+/// True if a text is a mathematical problem whose claim holds for all of something, and is to be proved or found. Of a text that nothing
+/// else tells to be mathematics it must speak of numbers and the like.
+pub(super) fn is_contest_proof(reading: &TextAnalysis<'_>, is_math: bool) -> bool {
     let text = reading.question;
     let is_sized = (LEAST_BYTES..=MOST_BYTES).contains(&text.len());
-    let is_math = class == TaskClass::Math;
-    let may_be = (is_math || class == TaskClass::Chat) && reading.options.is_empty();
-    let is_general = || QUANTIFIERS.iter().any(|words| text.contains(words));
-    is_sized && may_be && is_general() && !text.contains(EXERCISED) && {
+    is_sized && reading.options.is_empty() && is_general(text) && !text.contains(EXERCISED) && {
         let lower = text.to_ascii_lowercase();
         DEMANDS.find(&lower, |found| is_demanded(found, lower.len())).is_some()
-            && OBJECTS.find(&lower, |found| found.group == 0 || is_math).is_some()
+            && OBJECTS.find(&lower, |found| found.group != 1 || is_math).is_some()
     }
+}
+
+fn is_general(text: &str) -> bool {
+    let elsewhere = || !text.is_ascii() && QUANTIFIERS_ELSEWHERE.find(text, |_| true).is_some();
+    QUANTIFIERS.iter().any(|words| text.contains(words)) || elsewhere()
 }
 
 /// Whether a text of so many bytes asks for what was found: "If n is odd, prove that …", but not "… explain how that …".
 fn is_demanded(found: &FoundPhrase<'_>, bytes: usize) -> bool {
     match found.group {
-        0 => bytes >= PROOF_BYTES && found.begins_clause(),
+        0 | 4 => bytes >= PROOF_BYTES && found.begins_clause(),
         1 => bytes >= PROOF_BYTES && found.begins_sentence(),
-        2 => found.begins_sentence(),
+        2 | 5 => found.begins_sentence(),
         _ => true,
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use stint_types::catalog::TaskClass;
+
     use super::super::classify;
     use super::super::text::QuestionText;
     use super::*;
@@ -92,7 +185,7 @@ mod tests {
     fn check(text: &str) -> bool {
         let question = QuestionText::question(text);
         let reading = TextAnalysis::of(&question);
-        is_contest_proof(&reading, classify::class_of(&reading))
+        classify::class_of(&reading) == TaskClass::Math && is_contest_proof(&reading, true)
     }
 
     #[test]
@@ -104,6 +197,11 @@ mod tests {
             "If a, b and c are positive integers that share no prime, prove that there exist infinitely many n with n | a^n + b^n + c.",
             "Show that there is a constant c > 0 such that every sequence of n real numbers has a sum of at least c.",
             "设 n 为正整数。证明：对任意整数 a，存在整数 b，使得 a 的 n 次方减去 b 的 n 次方能被 7 整除，且 b 不等于 a。",
+            "Determine all real numbers α such that, for every positive integer n, the integer ⌊α⌋ + ⌊2α⌋ + … + ⌊nα⌋ is a multiple of n.",
+            "Bestimme alle reellen Zahlen α, sodass für jede positive ganze Zahl n die Summe ⌊α⌋ + … + ⌊nα⌋ ein Vielfaches von n ist.",
+            "Déterminer tous les réels α tels que pour tout entier strictement positif n, la somme ⌊α⌋ + … + ⌊nα⌋ est un multiple de n.",
+            "Найдите все действительные числа α такие, что для каждого натурального n сумма ⌊α⌋ + … + ⌊nα⌋ делится на n.",
+            "任意の正の整数 n に対して ⌊α⌋ + … + ⌊nα⌋ が n の倍数となる実数 α をすべて求めよ。",
         ] {
             assert!(check(problem), "{problem}");
         }
@@ -121,6 +219,8 @@ mod tests {
             "Show that for every positive integer n, 1 + 2 + … + n = n(n+1)/2.",
             "Prove by induction. Show that for every positive integer n the sum of the first n cubes is the square of n(n+1)/2.",
             "Find all real solutions of x^2 - 5x + 6 = 0, and say how you found them, in a sentence or two.",
+            "Bestimme alle Kosten, die für jede Filiale anfallen, und schreibe einen Bericht über die größten davon für den Vorstand.",
+            "Trouver tous les hôtels près de la gare, et pour tout hôtel dire s'il a un parking et combien coûte une nuit en été.",
         ] {
             assert!(!check(other), "{other}");
         }

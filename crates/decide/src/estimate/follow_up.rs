@@ -126,7 +126,20 @@ pub(super) fn is_follow_up(message: &str) -> bool {
         return false;
     }
     let is_fragment = words.len() <= FRAGMENT_WORDS && !words.iter().any(|word| has_digit(word));
-    is_fragment || refers(&words)
+    is_fragment || is_choice(message) || refers(&words)
+}
+
+/// As in "2" and "b)", which choose from what was offered.
+fn is_choice(message: &str) -> bool {
+    message.trim_end_matches(['.', ')']).len() == 1
+}
+
+/// Whether a message asks for something where nothing stands before it: what it refers to is nothing that was said.
+pub(super) fn opens(message: &str) -> bool {
+    let lower = message.to_lowercase();
+    let (words, letters) = (words(&lower), message.chars().filter(|letter| is_unspaced(*letter)).count());
+    let names_subject = || words.len() > FRAGMENT_WORDS && words.iter().any(|word| is_subject(word));
+    !is_small_talk(message) && (letters > FRAGMENT_LETTERS || names_subject())
 }
 
 /// Whether a message asks for something, or says something, that nothing beside it has to tell.
@@ -248,7 +261,7 @@ fn is_unspaced(letter: char) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use super::{is_follow_up, stands_alone};
+    use super::{is_follow_up, opens, stands_alone};
 
     #[test]
     fn what_goes_on_from_before_is_told() {
@@ -288,6 +301,8 @@ mod tests {
             "Why does the proof fail for primes?",
             "Show the proof for odd n",
             "Give the answer in meters",
+            "2",
+            "b)",
         ];
         for message in on {
             assert!(is_follow_up(message), "{message}");
@@ -330,6 +345,19 @@ mod tests {
         ];
         for message in alone {
             assert!(!is_follow_up(message), "{message}");
+        }
+    }
+
+    #[test]
+    fn a_first_message_may_refer_to_what_is_elsewhere() {
+        for message in
+            ["Migrate this repo from Flask to FastAPI", "Our tests hang; find out why and fix them."]
+        {
+            assert!(is_follow_up(message) && opens(message), "{message}");
+        }
+        assert!(opens("修复这个项目里的死锁"));
+        for message in ["hi", "yes", "go on, please do it", "thanks for all of that", ""] {
+            assert!(!opens(message), "{message}");
         }
     }
 

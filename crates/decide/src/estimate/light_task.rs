@@ -4,7 +4,8 @@
 
 use super::follow_up::is_small_talk;
 use super::light_task_words::{
-    AT_HAND, FORMAL, INSTRUCTIONS, LightAnswer, MORE, NAMED, NAMED_ANSWERS, NAMES_OF_TEXTS, POLITE, PROGRAMS,
+    AT_HAND, BEFORE_NOUNS, FORMAL, INSTRUCTIONS, LightAnswer, MORE, NAMED, NAMED_ANSWERS, NAMES_OF_TEXTS,
+    POLITE, PROGRAMS, VERBS_AND_NOUNS,
 };
 use super::phrase_list::FoundPhrase;
 use super::scale::as_number;
@@ -25,10 +26,32 @@ const LABEL: f64 = 12.0;
 /// A text in which something is looked up has at least so many bytes, or else it is the question itself.
 const LOOKED_UP_MIN: usize = 1_500;
 /// How questions begin that are looked up,
-const LOOKED_UP: [&str; 8] =
-    ["who ", "when ", "where ", "what time ", "which day ", "on which ", "how many ", "how much "];
+const LOOKED_UP: [&str; 22] = [
+    "who ",
+    "when ",
+    "where ",
+    "what time ",
+    "which day ",
+    "on which ",
+    "how many ",
+    "how much ",
+    "wer ",
+    "wann ",
+    "wo ",
+    "qui ",
+    "quand ",
+    "où ",
+    "¿quién ",
+    "¿cuándo ",
+    "¿dónde ",
+    "кто ",
+    "когда ",
+    "где ",
+    "谁",
+    "誰",
+];
 /// and what they ask for that is found by thinking.
-const THOUGHT_OUT: [&str; 15] = [
+const THOUGHT_OUT: [&str; 28] = [
     "ways",
     "different",
     "distinct",
@@ -44,6 +67,34 @@ const THOUGHT_OUT: [&str; 15] = [
     "deadlock",
     "mistake",
     "problem",
+    "should",
+    "would",
+    "could",
+    "terminat",
+    "fehler",
+    "falsch",
+    "sollte",
+    "erreur",
+    "error",
+    "ошибк",
+    "错",
+    "間違",
+    "应该",
+];
+/// What stands before the question or behind it where a program put it beside its text.
+const QUESTION_LABELS: [&str; 9] =
+    ["question:", "user question:", "q:", "query:", "user query:", "frage:", "pregunta:", "问题：", "質問："];
+const ANSWER_LABELS: [&str; 10] = [
+    "answer:",
+    "helpful answer:",
+    "your answer:",
+    "response:",
+    "a:",
+    "assistant:",
+    "antwort:",
+    "respuesta:",
+    "答案：",
+    "回答：",
 ];
 /// What amounts are asked for that are worked out.
 const COUNTED: [&str; 9] =
@@ -64,7 +115,7 @@ impl<'t> LightTask<'t> {
     /// The task of a message of these texts: its instruction begins the message or its last line, or names the task in one of the
     /// two.
     pub(super) fn of(message: &[&'t str]) -> Option<LightTask<'t>> {
-        let (first, last) = (message.first()?.trim(), message.last()?.trim().rsplit('\n').next()?);
+        let (first, last) = (message.first()?.trim(), last_line(message.last()?));
         let bytes: usize = message.iter().map(|part| part.trim().len()).sum();
         if bytes < TEXT_MIN {
             return None;
@@ -72,17 +123,32 @@ impl<'t> LightTask<'t> {
         let at_end = || if last == first { None } else { instruction_at_start(last) };
         let found = instruction_at_start(first).or_else(at_end);
         let found = found.or_else(|| instruction_that_names(first, last, bytes));
-        let found = found.or_else(|| looked_up(message, bytes, last).then_some((last, LightAnswer::Label)));
+        let found = found.or_else(|| {
+            let asks = |line: &&str| is_looked_up(message, bytes, line);
+            let line = Some(last).filter(asks).or_else(|| opening_question(first, last).filter(asks))?;
+            Some((line, LightAnswer::Label))
+        });
         let (instruction, answer) = found.filter(|(found, _)| found.len() + TEXT_MIN <= bytes)?;
         Some(LightTask::new(instruction, answer, bytes - instruction.len()))
     }
 
-    /// The task that a system prompt sets for each message, where it begins with one: of a message of so many bytes.
+    /// The task that a system prompt sets for each message, where it begins with one, or with who is to do it: of a message of so many
+    /// bytes.
     pub(super) fn of_system(prompt: &'t str, bytes: usize) -> Option<LightTask<'t>> {
         let prompt = prompt.trim();
-        let (instruction, answer) =
-            instruction_at_start(prompt).filter(|_| prompt.len() <= 2 * INSTRUCTION_MAX)?;
+        if prompt.len() > 2 * INSTRUCTION_MAX {
+            return None;
+        }
+        let behind = || instruction_at_start(behind_role(prompt)?);
+        let (instruction, answer) = instruction_at_start(prompt).or_else(behind)?;
         Some(LightTask::new(instruction, answer, bytes))
+    }
+
+    /// The label that a part of the system prompt wants of each message, as a title: of a message of so many bytes.
+    pub(super) fn label_of_system(prompt: &'t str, bytes: usize) -> Option<LightTask<'t>> {
+        let line = opening(prompt).filter(|line| line.contains("title") || line.contains("tags"))?;
+        let (line, answer) = task_named_in(line, usize::MAX)?;
+        (answer == LightAnswer::Label).then(|| LightTask::new(line, answer, bytes))
     }
 
     fn new(instruction: &'t str, answer: LightAnswer, bytes: usize) -> LightTask<'t> {
@@ -96,16 +162,49 @@ impl<'t> LightTask<'t> {
     }
 }
 
-/// Whether the last line of a long text asks for something that stands in it, or for nothing.
-fn looked_up(message: &[&str], bytes: usize, last: &str) -> bool {
-    if bytes < LOOKED_UP_MIN || last.len() > INSTRUCTION_MAX {
+/// The last line of a text, without the labels by which programs set a question apart from its text.
+fn last_line(text: &str) -> &str {
+    let is_label = |line: &&str| ANSWER_LABELS.iter().any(|label| line.eq_ignore_ascii_case(label));
+    let mut lines = text.trim().rsplit('\n').map(str::trim);
+    let line = lines.find(|line| !(line.is_empty() || is_label(line))).unwrap_or_default();
+    let labelled = QUESTION_LABELS.iter().find_map(|label| {
+        let (start, rest) = line.split_at_checked(label.len())?;
+        start.eq_ignore_ascii_case(label).then_some(rest)
+    });
+    labelled.unwrap_or(line).trim()
+}
+
+/// The question that opens a message, where only a text stands behind it: its last line is too long for a task. What is to be counted
+/// there may be a sum.
+fn opening_question<'t>(first: &'t str, last: &str) -> Option<&'t str> {
+    let line = opening(first).filter(|line| line.ends_with(['?', '？']) && !is_count(line))?;
+    (last.len() > INSTRUCTION_MAX).then_some(line)
+}
+
+/// What stands behind a first sentence that tells a model who it is: "You are a translator."
+fn behind_role(prompt: &str) -> Option<&str> {
+    const ROLES: [&str; 4] = ["You are ", "You're ", "Act as ", "Du bist "];
+    let role = ROLES.iter().find_map(|begins| prompt.strip_prefix(begins))?;
+    let end =
+        [". ", ".\n", "\n"].iter().filter_map(|sign| role.find(sign).map(|at| at + sign.len())).min()?;
+    Some(role[end..].trim_start())
+}
+
+/// Whether a line beside a long text asks for something that stands in it, or for nothing. Programs are no such texts.
+fn is_looked_up(message: &[&str], bytes: usize, line: &str) -> bool {
+    if bytes < LOOKED_UP_MIN || line.len() > INSTRUCTION_MAX {
         return false;
     }
-    let lower = last.trim().to_lowercase();
+    let lower = line.trim().to_lowercase();
     let asks = LOOKED_UP.iter().any(|begins| lower.starts_with(begins));
-    let counts = lower.starts_with("how") && COUNTED.iter().any(|word| lower.contains(word));
+    let counts = is_count(&lower) && COUNTED.iter().any(|word| lower.contains(word));
     let thinks = counts || THOUGHT_OUT.iter().chain(MORE).any(|word| lower.contains(word));
-    !thinks && (asks && !is_riddle(message, bytes) || is_small_talk(last) && !lower.contains('?'))
+    let is_told = || !is_riddle(message, bytes) && !message.iter().any(|part| part.contains("```"));
+    !thinks && (asks && is_told() || is_small_talk(line) && !lower.contains('?'))
+}
+
+fn is_count(line: &str) -> bool {
+    line.get(..3).is_some_and(|start| start.eq_ignore_ascii_case("how"))
 }
 
 fn is_riddle(message: &[&str], bytes: usize) -> bool {
@@ -189,7 +288,14 @@ fn is_added(line: &str) -> bool {
 }
 
 fn asks_more(instruction: &str) -> bool {
-    MORE.iter().any(|word| instruction.contains(word))
+    let does = |word: &str| instruction.match_indices(word).any(|(at, _)| !is_noun(&instruction[..at], word));
+    MORE.iter().any(|word| does(word))
+}
+
+/// As in "the sentiment of this review".
+fn is_noun(before: &str, word: &str) -> bool {
+    let last = before.split_whitespace().next_back().unwrap_or_default();
+    VERBS_AND_NOUNS.contains(&word) && before.ends_with(' ') && BEFORE_NOUNS.contains(&last)
 }
 
 /// As in "Convert this to Go" and "Translate this proof to Lean".
@@ -345,6 +451,39 @@ mod tests {
     }
 
     #[test]
+    fn a_question_is_looked_up_before_its_text_and_between_labels_too() {
+        let text = PROBLEM.repeat(20);
+        let found = |message: &str| LightTask::of(&[message]).map(|task| task.instruction.to_owned());
+        let question = "Who led the shift in section 3?";
+        for message in [
+            format!("{question}\n\n{text}"),
+            format!("Answer from the context.\n\nContext:\n{text}\n\nQuestion: {question}\nAnswer:"),
+            format!("{text}\n\nQ: {question}\n\nHelpful Answer:\n"),
+        ] {
+            assert_eq!(found(&message).as_deref(), Some(question), "{message}");
+        }
+        assert!(found(&format!("{text}\nWer leitete die Schicht?")).is_some());
+        for message in [
+            format!("How many primes are there in it?\n{text}"),
+            format!("Where should I put the cache?\n{text}"),
+            format!("Who calls this?\n```\n{text}\n```"),
+            format!("{text}\nWo ist der Fehler?"),
+            format!("{text}\nQuestion: Prove it.\nAnswer:"),
+        ] {
+            assert_eq!(found(&message), None, "{message}");
+        }
+    }
+
+    #[test]
+    fn a_review_is_a_text_and_to_review_is_more() {
+        let found = |line: &str| LightTask::of(&[&format!("{line} {PROBLEM}")]).is_some();
+        assert!(found("Classify the sentiment of this review as positive, negative or neutral:"));
+        assert!(found("Translate the following analysis to German:"));
+        assert!(found("Shorten this email:") && found("Make this sound more professional:"));
+        assert!(!found("Translate and review this:") && !found("Summarize and analyze this:"));
+    }
+
+    #[test]
     fn what_asks_for_more_than_that_is_none() {
         let none = [
             PROBLEM.to_owned(),
@@ -369,5 +508,8 @@ mod tests {
         }
         assert_eq!(LightTask::of_system("You translate, summarize and write programs.", 100), None);
         assert!(LightTask::of_system("Translate everything the user writes to French.", 100).is_some());
+        let role = "You are a careful translator. Translate everything the user writes to French.";
+        assert!(LightTask::of_system(role, 100).is_some());
+        assert_eq!(LightTask::of_system("You are an engineer. Review and translate programs.", 100), None);
     }
 }

@@ -117,6 +117,22 @@ pub(super) const MORE: &[&str] = &[
     "оцени",
     "докажи",
 ];
+/// Those of them that are names of texts too, where one of these stands right before them.
+pub(super) const VERBS_AND_NOUNS: [&str; 2] = ["review", "analy"];
+pub(super) const BEFORE_NOUNS: [&str; 12] = [
+    "this",
+    "these",
+    "the",
+    "following",
+    "each",
+    "a",
+    "my",
+    "customer",
+    "product",
+    "movie",
+    "film",
+    "restaurant",
+];
 /// Names of tasks that are names of texts too,
 pub(super) const NAMES_OF_TEXTS: [&str; 4] = ["摘要", "zusammenfass", "resumen", "resumo d"];
 /// and what stands right before them where such a text is at hand: "the following summary".
@@ -172,6 +188,17 @@ pub(super) const INSTRUCTIONS: &[(&str, LightAnswer)] = &[
     ("convert this list", LightAnswer::Text),
     ("convert this csv", LightAnswer::Text),
     ("reformat", LightAnswer::Text),
+    ("rephrase", LightAnswer::Text),
+    ("paraphrase", LightAnswer::Text),
+    ("make this more polite", LightAnswer::Text),
+    ("make this more formal", LightAnswer::Text),
+    ("make this sound more", LightAnswer::Text),
+    ("rewrite this more", LightAnswer::Text),
+    ("shorten this text", LightAnswer::Text),
+    ("shorten this email", LightAnswer::Text),
+    ("shorten this to ", LightAnswer::Summary),
+    ("shorten this:", LightAnswer::Text),
+    ("shorten the following", LightAnswer::Text),
     ("summarize", LightAnswer::Summary),
     ("summarise", LightAnswer::Summary),
     ("sum up", LightAnswer::Summary),
@@ -236,6 +263,7 @@ const NAMED_SUMMARIES: &[&str] = &[
     "summary of the text",
     "summary of the article",
     "summary of the paper",
+    "relevant follow-up questions",
     "key takeaways",
     "main takeaways",
     "zusammenfass",
@@ -265,5 +293,12 @@ const NAMED_SUMMARIES: &[&str] = &[
     "摘要",
     "要約",
 ];
-const NAMED_LABELS: &[&str] =
-    &["word title", "concise title", "short title", "title for th", "broad tags", "tags for th"];
+const NAMED_LABELS: &[&str] = &[
+    "word title",
+    "concise title",
+    "short title",
+    "sentence-case title",
+    "title for th",
+    "broad tags",
+    "tags for th",
+];

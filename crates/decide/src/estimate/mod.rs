@@ -29,6 +29,7 @@ mod lexeme;
 mod lexeme_counts;
 mod light_task;
 mod light_task_words;
+mod number_kinds;
 mod number_words;
 mod option_shape;
 mod phrase_list;
@@ -112,7 +113,8 @@ pub fn estimate(
     let features = features::of(&reading);
     let class = if request.tools.is_empty() { class } else { TaskClass::Agentic };
     let view = RequestView { reading: &reading, features: &features, class };
-    let least = contest_proof::is_contest_proof(&reading, class).then_some(contest_proof::CONTEST_THOUGHT);
+    let is_contest = class == TaskClass::Math && contest_proof::is_contest_proof(&reading, true);
+    let least = is_contest.then_some(contest_proof::CONTEST_THOUGHT);
     let of_request = |lengths: TextLengths| {
         lengths.with_answer(text.answer).with_thought_from(least).of_step(&AgentStep::of(request))
     };

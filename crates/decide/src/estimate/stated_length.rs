@@ -169,6 +169,15 @@ static ONE_WORD: PhraseList = PhraseList::of(&[&[
     "a single letter",
     "a single number",
     "yes or no",
+    "only the label",
+    "just the label",
+    "the label only",
+    "only the category",
+    "the category only",
+    "only the name",
+    "the name only",
+    "the number only",
+    "the letter only",
 ]]);
 const REPLIES: [&str; 5] = ["reply", "respond", "answer", "output", "give"];
 const BEHIND_MAX: usize = 24;
@@ -209,13 +218,25 @@ const TOKENS: (f64, f64) = (4.0, 20_000.0);
 
 /// The logarithm of the tokens that a message states for its answer.
 pub(super) fn stated_length(message: &str) -> Option<f64> {
+    let found = in_ends(message, |parts| {
+        one_word(parts).or_else(|| find_in(parts, items)).or_else(|| find_in(parts, in_part))
+    })?;
+    Some(found.clamp(TOKENS.0, TOKENS.1).ln())
+}
+
+/// The same of an application's instructions, where they want a word or a number of each answer. Other lengths in them may be those of
+/// some answers only.
+pub(super) fn stated_word(instructions: &str) -> Option<f64> {
+    in_ends(instructions, one_word).map(f64::ln)
+}
+
+/// Looks at the end of a message and at what of its beginning is not part of that, in small letters.
+fn in_ends<T>(message: &str, look: impl FnOnce(&[Cow<'_, str>]) -> T) -> T {
     let head = &message[..message.floor_char_boundary(LOOKED_AT)];
     let tail =
         &message[message.ceil_char_boundary(message.len().saturating_sub(LOOKED_AT)).max(head.len())..];
     let [mut end, mut begin] = [[0; LOOKED_AT]; 2];
-    let parts = [in_small_letters(tail, &mut end), in_small_letters(head, &mut begin)];
-    let found = one_word(&parts).or_else(|| find_in(&parts, items)).or_else(|| find_in(&parts, in_part))?;
-    Some(found.clamp(TOKENS.0, TOKENS.1).ln())
+    look(&[in_small_letters(tail, &mut end), in_small_letters(head, &mut begin)])
 }
 
 /// A part in small letters: in room that is given where it is ASCII, since every request is looked through.
@@ -356,6 +377,7 @@ mod tests {
             ("Please give me a list of 50 startup names.", 250.0),
             ("Generate 100 rows of fake customer data as CSV.", 4000.0),
             ("Reply with only the number. What is 12*12?", 4.0),
+            ("Which team should handle this? Output the name only: my invoice is wrong", 4.0),
             ("Reply with just the letter.\nWhich is a fruit? A) car B) apple", 4.0),
             ("Answer yes or no. Is water wet?", 4.0),
             ("Ten boys have 3 apples each. How many? Reply with only the number.", 4.0),

@@ -1,5 +1,6 @@
 //! What phrases at the beginning and the end of a text say of the kind of work, where single words of English do not tell.
 
+use super::number_kinds::KINDS_ELSEWHERE;
 use super::phrase_list::{FoundPhrase, PhraseList};
 
 /// So many bytes of each end are looked at.
@@ -32,7 +33,13 @@ const PROGRAM_WORDS: &[&str] = &[
     "hashmap",
     "quicksort",
     "mergesort",
+    "codebase",
+    "codebases",
+    "refactor",
 ];
+/// How names of programs' files end.
+const SOURCES: [&str; 13] =
+    ["rs", "py", "ts", "tsx", "js", "jsx", "go", "java", "cpp", "hpp", "kt", "rb", "php"];
 /// and phrases of those who write programs.
 const PROGRAM_PHRASES: &[&str] = &[
     "binary search",
@@ -52,6 +59,13 @@ const PROGRAM_PHRASES: &[&str] = &[
     "pull request",
     "regular expression",
     "async/await",
+    "lock-free",
+    "in range(",
+    "console.log",
+    "파이썬",
+    "자바스크립트",
+    "بايثون",
+    "पायथन",
     "stack trace",
     "rest api",
     "restful api",
@@ -81,8 +95,17 @@ const FAILURES: &[&str] =
 
 static PROGRAMS: PhraseList =
     PhraseList::of(&[PROGRAM_WORDS, LANGUAGES, MARKED, QUERIES, PROGRAM_PHRASES, FAILURES]);
-static MATHEMATICS: PhraseList =
-    PhraseList::of(&[PROOFS, PROOF_WORDS, ENDING_PROOFS, SUM_WORDS, SUMS, SUMS_WITHOUT_NUMBERS, WAYS]);
+static MATHEMATICS: PhraseList = PhraseList::of(&[
+    PROOFS,
+    PROOF_WORDS,
+    ENDING_PROOFS,
+    SUM_WORDS,
+    SUMS,
+    SUMS_WITHOUT_NUMBERS,
+    WAYS,
+    KINDS_ELSEWHERE,
+    TERMS,
+]);
 
 /// How a proof is asked for at the beginning of a sentence,
 const PROOFS: &[&str] = &[
@@ -149,6 +172,37 @@ const SUMS: &[&str] = &[
     "mean of",
     "median of",
     "twice as old",
+    "average speed",
+    "durchschnittsgeschwindigkeit",
+    "vitesse moyenne",
+    "velocidad media",
+    "velocidad promedio",
+    "velocidade média",
+    "velocità media",
+    "средняя скорость",
+    "평균 속도",
+    "متوسط سرع",
+    "औसत गति",
+];
+/// Terms of mathematics that nothing else has.
+const TERMS: &[&str] = &[
+    "fundamental group",
+    "klein bottle",
+    "cohomology",
+    "abelian",
+    "galois",
+    "sylow",
+    "eigenvector",
+    "banach space",
+    "hilbert space",
+    "topological space",
+    "lebesgue",
+    "holomorphic",
+    "homeomorph",
+    "homomorphism",
+    "riemannian",
+    "differential equation",
+    "taylor series",
 ];
 const SUM_WORDS: &[&str] = &["gcd", "lcm", "hcf"];
 const SUMS_WITHOUT_NUMBERS: &[&str] = &["how many ways are there", "how many different ways are there"];
@@ -186,7 +240,7 @@ pub(super) fn speaks_of_programs(text: &str) -> bool {
                 _ => true,
             }
         };
-        PROGRAMS.find(lower, is_meant).is_some() || names_error(end)
+        PROGRAMS.find(lower, is_meant).is_some() || names_error(end) || names_source(end)
     })
 }
 
@@ -199,14 +253,15 @@ pub(super) fn asks_for_mathematics(text: &str) -> bool {
         let has_number = is_short && count_numbers(lower) >= 1;
         let is_meant = |found: &FoundPhrase<'_>| match found.group {
             0 => asks_for_proof(found),
-            1 => true,
+            1 | 7 | 8 => true,
             2 => ends_sentence(found.after),
             3 => has_number && !found.after.starts_with(char::is_alphanumeric),
             4 => has_number,
             5 => is_short,
             _ => is_short && asks_for_ways(found),
         };
-        MATHEMATICS.find(lower, is_meant).is_some() || has_number && sets_sum(lower)
+        let integrates = || lower.contains("integrate") && words(lower).any(|word| word == "dx");
+        MATHEMATICS.find(lower, is_meant).is_some() || has_number && sets_sum(lower) || integrates()
     })
 }
 
@@ -266,6 +321,19 @@ fn names_error(text: &str) -> bool {
             let name = text[..at].rsplit(|letter: char| !letter.is_alphanumeric()).next().unwrap_or_default();
             !goes_on && name.starts_with(|letter: char| letter.is_ascii_uppercase())
         })
+    })
+}
+
+/// As `src/tree.rs`, which is no address of a page or of a person.
+fn names_source(text: &str) -> bool {
+    text.match_indices('.').any(|(at, _)| {
+        let (before, after) = (&text[..at], &text[at + 1..]);
+        let ending = after.split(|letter: char| !letter.is_ascii_alphanumeric()).next().unwrap_or_default();
+        SOURCES.contains(&ending) && {
+            let name = before.rsplit(char::is_whitespace).next().unwrap_or_default();
+            let is_address = name.contains("//") || name.contains('@') || name.contains("www");
+            !is_address && name.ends_with(|letter: char| letter.is_alphanumeric() || letter == '_')
+        }
     })
 }
 

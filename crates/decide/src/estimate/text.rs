@@ -5,9 +5,9 @@ use std::borrow::Cow;
 use stint_types::chat::{Message, Request, Role};
 
 use super::asking::{last_asked, question_texts, said, texts, without_material};
-use super::follow_up::{is_follow_up, is_small_talk};
+use super::follow_up::{is_follow_up, is_small_talk, opens};
 use super::light_task::LightTask;
-use super::stated_length::stated_length;
+use super::stated_length::{stated_length, stated_word};
 use super::swar;
 use super::tally::TextTally;
 
@@ -81,7 +81,10 @@ impl<'t> QuestionText<'t> {
                 context: text.context + text.bytes.saturating_sub(task.instruction.len()),
                 answer: Some(task.answer),
             },
-            None => QuestionText { answer: stated_length(&text.excerpt), ..text },
+            None => {
+                let answer = stated_length(&text.excerpt).or_else(|| word_of_instructions(request));
+                QuestionText { answer, ..text }
+            }
         }
     }
 
@@ -148,8 +151,8 @@ impl<'t> TextAnalysis<'t> {
     }
 }
 
-/// The place of the message that one goes on from: the last one before it that asks for something by itself, else the instructions,
-/// where they may be a task.
+/// The place of the message that one goes on from: the last one before it that asks for something by itself. Else the first that asks
+/// for something about what stands elsewhere, as in "Migrate this repo", else the instructions, where they may be a task.
 fn asked_before(request: &Request, asked: usize, own: &str) -> Option<usize> {
     if asked == 0 || !is_follow_up(own) {
         return None;
@@ -162,7 +165,11 @@ fn asked_before(request: &Request, asked: usize, own: &str) -> Option<usize> {
     let before = &request.messages[..asked];
     let from_users = before.iter().enumerate().rev().filter(|(_, message)| message.role == Role::User);
     let asking = from_users.take(LOOKED_BACK_AT).find(|(_, message)| asks(message));
-    asking.map(|(at, _)| at).or_else(|| {
+    let begins = |message: &Message| match question_texts(message)[..] {
+        [text] => message.role == Role::User && opens(text),
+        _ => false,
+    };
+    asking.map(|(at, _)| at).or_else(|| before.iter().position(begins)).or_else(|| {
         let instructions = before.iter().rposition(|message| message.role == Role::System)?;
         let bytes: usize = texts(&before[instructions]).map(str::len).sum();
         (request.tools.is_empty() && bytes <= INSTRUCTIONS_MAX).then_some(instructions)
@@ -179,7 +186,24 @@ fn light_task<'t>(messages: &'t [Message], own: &[&'t str]) -> Option<LightTask<
             _ => None,
         }
     };
-    LightTask::of(own).or_else(system)
+    let label = || {
+        let instructions = messages.iter().take_while(|message| message.role == Role::System);
+        instructions.flat_map(texts).find_map(|prompt| LightTask::label_of_system(prompt, length(own)))
+    };
+    LightTask::of(own).or_else(system).or_else(label)
+}
+
+/// The length of an answer of one word, where an application's instructions want no more.
+fn word_of_instructions(request: &Request) -> Option<f64> {
+    if !request.tools.is_empty() {
+        return None;
+    }
+    let instructions = request.messages.iter().take_while(|message| message.role == Role::System);
+    let mut prompts = instructions.flat_map(texts);
+    match (prompts.next(), prompts.next()) {
+        (Some(prompt), None) if prompt.len() <= INSTRUCTIONS_MAX => stated_word(prompt),
+        _ => None,
+    }
 }
 
 /// Shows each line of a text, the last one too where it is empty.
@@ -273,6 +297,41 @@ mod tests {
         assert!(text.answer.is_some_and(|answer| answer > 8.0));
         let request = chat(&[(Role::User, "continue")]);
         assert_eq!(QuestionText::of(&request).excerpt, "continue");
+        let task = "Refactor the scheduler to be lock-free and prove its correctness.";
+        let request = chat(&[
+            (Role::System, "You are an engineer."),
+            (Role::User, "hi"),
+            (Role::User, task),
+            (Role::Assistant, "Shall I?"),
+            (Role::User, "yes"),
+        ]);
+        assert_eq!(QuestionText::of(&request).excerpt, format!("{task}\nyes"));
+    }
+
+    #[test]
+    fn instructions_that_want_one_word_tell_how_long_an_answer_gets() {
+        let answer = |instructions: &str| {
+            let request = chat(&[(Role::System, instructions), (Role::User, "My invoice is wrong.")]);
+            QuestionText::of(&request).answer.map(f64::exp)
+        };
+        let label = answer("Decide which team should handle the message. Output the name only.");
+        assert!(label.is_some_and(|tokens| (tokens - 4.0).abs() < 1e-9), "{label:?}");
+        assert!(answer("Is the message angry? Answer yes or no.").is_some());
+        assert_eq!(answer("You are a support agent. Write 300 words where a story is wanted."), None);
+    }
+
+    #[test]
+    fn a_title_is_a_light_task_in_whichever_part_of_the_instructions_it_is_asked_for() {
+        let title =
+            "Generate a concise, sentence-case title (3-7 words) that captures the topic of this session.";
+        let request = chat(&[
+            (Role::System, "You are a coding agent."),
+            (Role::System, title),
+            (Role::User, "Find the race in the scheduler, where tests hang once in 500 runs."),
+        ]);
+        let text = QuestionText::of(&request);
+        assert_eq!(text.excerpt, title);
+        assert!(text.answer.is_some_and(|answer| answer < 3.0));
     }
 
     #[test]

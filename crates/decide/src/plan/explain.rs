@@ -3,7 +3,7 @@
 use std::fmt::{self, Write as _};
 use std::sync::Arc;
 
-use stint_types::catalog::{EnforcementClass, Model, Offer, Prices, Service};
+use stint_types::catalog::{EnforcementClass, LimitedBy, Model, Offer, Prices, Service};
 use stint_types::units::Tokens;
 
 use super::candidate_pool::CandidatePool;
@@ -40,7 +40,7 @@ pub(super) fn explain(
     let _ = ability_guessed(&mut why, request, best);
     let _ = price_unknown(&mut why, request, best);
     let _ = price_of_money(&mut why, request, reason);
-    if let Some(answer) = answer {
+    if let Some(answer) = answer.or_else(|| short_answer(request, best, reason)) {
         let _ = write!(why, "; its answer of up to {} tokens {answer}", best.solution);
     }
     let _ = samples(&mut why, request, best);
@@ -69,6 +69,18 @@ pub(super) fn with_excluded(why: String, excluded: Option<ExcludedModel>) -> Str
         Some((name, limit)) => format!("{why}; not {name}, since {limit}"),
         None => why,
     }
+}
+
+/// That the caller's limit leaves an answer less than it usually takes, where that is not said of its thought.
+fn short_answer(
+    request: &PlanRequest,
+    best: &Offer,
+    thought: BudgetReason<'_>,
+) -> Option<BudgetReason<'static>> {
+    let usual = request.demand.models.get(&best.model)?.solution;
+    let is_short = best.solution_by == LimitedBy::Caller && best.solution < usual;
+    let is_said = matches!(thought, BudgetReason::Total(_));
+    (is_short && !is_said).then_some(BudgetReason::Total(request.budget.members.total))
 }
 
 /// The caller's member that asks for a thought, where one does.

@@ -247,6 +247,20 @@ fn elsewhere_an_answer_may_take_a_quarter_of_the_money_and_the_upstream_is_told(
 }
 
 #[test]
+fn a_limit_that_leaves_an_answer_less_than_it_usually_takes_is_named() {
+    let why = |total: u64| {
+        let short = |w: &mut PlanFixture| {
+            w.demands[0].solution = Tokens(500);
+            (w.budget.total, w.budget.thinking) = (Some(Tokens(total)), Some(Tokens::ZERO));
+        };
+        spacious(EnforcementClass::Native).with(short).plan().unwrap().why
+    };
+    let says = "its answer of up to 200 tokens limited by max_completion_tokens";
+    assert!(why(200).contains(says), "{}", why(200));
+    assert!(!why(2000).contains("its answer"), "{}", why(2000));
+}
+
+#[test]
 fn what_the_caller_allows_for_one_request_may_all_be_spent_on_it() {
     let own = |w: &mut PlanFixture| {
         (w.budget.cost, w.budget.thinking) = (Some(Money(10_000_000)), Some(Tokens::ZERO));
