@@ -226,6 +226,24 @@ async fn lists_come_in_pages() {
     }
 }
 
+#[tokio::test]
+async fn the_keys_of_an_account_are_listed_with_those_below_it() {
+    let managed = Managed::new("");
+    let _process = managed.serve();
+    for (name, account) in [("a", "acme"), ("b", "acme/lab"), ("c", "acmes")] {
+        managed.key(&json!({ "name": name, "account": account })).await;
+    }
+    let expected =
+        [("acme", "acme/a acme/lab/b"), ("acme/lab", "acme/lab/b"), ("acme/a", "acme/a"), ("acm", "")];
+    for (account, paths) in expected {
+        let list = managed.ask(TOKEN, "GET", &format!("/admin/keys?account={account}"), None).await.good();
+        let mut found: Vec<_> =
+            list["data"].as_array().unwrap().iter().map(|key| key["path"].as_str().unwrap()).collect();
+        found.sort_unstable();
+        assert_eq!(found.join(" "), paths, "{account}");
+    }
+}
+
 /// AU-08: what is not a member of a key is refused by name, so nothing can be slipped in.
 #[tokio::test]
 async fn bad_input_to_the_admin_api_is_named() {

@@ -181,7 +181,9 @@ async fn key_id(client: &AdminClient, name: &str) -> Result<String, AdminClientE
     if name.parse::<stint_types::tenant::KeyId>().is_ok() {
         return Ok(name.to_owned());
     }
-    let keys = list_keys(client, &format!("&account={}", percent_encode(name))).await?;
+    let mut keys = list_keys(client, &format!("&account={}", percent_encode(name))).await?;
+    // Those of an account of that name are listed too.
+    keys.retain(|key| key["path"] == name);
     // An account may have had several keys one after another: the one that still works counts.
     let by_state = |state: &str| keys.iter().find(|key| key["state"] == state);
     let live = by_state("active").or_else(|| by_state("expired"));

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::fmt::Display;
 
 use crate::config::{ModelConfig, Settings};
+use stint_sessions::agent;
 
 /// The changes in words, each like `model "m" is new`. Empty if nothing changed.
 pub(super) fn changes(before: &Settings, after: &Settings) -> Vec<String> {
@@ -40,7 +41,8 @@ fn sections(before: &Settings, after: &Settings) -> Vec<&'static str> {
         ("server", without_efforts(before) == without_efforts(after)),
         ("thinking.efforts", before.http.efforts == after.http.efforts),
         ("gateway", before.gateway == after.gateway),
-        ("agents", before.agents == after.agents),
+        ("agents", without_tools(before) == without_tools(after)),
+        ("tools", before.agents.tools == after.agents.tools),
         ("resilience", before.resilience == after.resilience),
         ("engine", before.engine == after.engine && before.skips_unusable == after.skips_unusable),
         ("alerts", before.webhook == after.webhook),
@@ -54,6 +56,10 @@ fn sections(before: &Settings, after: &Settings) -> Vec<&'static str> {
 
 fn without_efforts(settings: &Settings) -> crate::http::Settings {
     crate::http::Settings { efforts: BTreeMap::new(), ..settings.http.clone() }
+}
+
+fn without_tools(settings: &Settings) -> agent::Settings {
+    agent::Settings { tools: agent::Tools::default(), ..settings.agents.clone() }
 }
 
 fn compare<N: Ord + Display, T: PartialEq>(

@@ -227,6 +227,16 @@ async fn a_thousand_models_of_an_upstream_have_their_connections_in_common() {
 }
 
 #[tokio::test]
+async fn a_tool_that_costs_more_is_told_as_a_change_of_tools() {
+    let with = |more: &str| remote(&model("m", 1), more);
+    let site = Site::new(&with("")).await;
+    let priced = "[tools.search]\nprice_usd = \"0.001\"\n";
+    assert_eq!(site.becomes(&with(priced)).await, ["[tools] changed"]);
+    let untold = format!("{priced}[agents]\ntracker = false\n");
+    assert_eq!(site.becomes(&with(&untold)).await, ["[agents] changed"]);
+}
+
+#[tokio::test]
 async fn what_is_described_as_before_keeps_its_connections_and_what_is_known_of_it() {
     let with = |more: &str| remote(&(model("m", 1) + &model("n", 1)), more);
     let site = Site::new(&with("")).await;

@@ -13,7 +13,7 @@ pub(super) fn text(reports: &[(String, ReplayReport)], unread: usize) -> String 
             "{} requests, {} of them judged; what was chosen reached {} right, at ${} and {} s a request",
             first.requests,
             first.judged,
-            percent(first.success.logged),
+            reached(first.judged, first.success.logged),
             dollars(first.cost.logged.mean),
             seconds(first.seconds.logged.mean),
         ));
@@ -59,12 +59,19 @@ pub(super) fn json(reports: &[(String, ReplayReport)], unread: usize) -> String 
     json!({ "unread_lines": unread, "policies": reports }).to_string()
 }
 
-/// An interval that nothing bounds, as of too few requests, is none.
+/// How often an answer was right, of so many that were judged.
+fn reached(judged: usize, share: Interval) -> String {
+    if judged == 0 { "an unknown share".to_owned() } else { percent(share) }
+}
+
+/// An interval that nothing bounds, as of too few requests, is none. No share is below nothing or above all, as an interval by few
+/// requests may be.
 fn percent(interval: Interval) -> String {
+    let share = |part: f64| part.clamp(0.0, 1.0) * 1e2;
     if !(interval.low.is_finite() && interval.high.is_finite()) {
-        return format!("{:.1} % (interval unknown)", interval.mean * 1e2);
+        return format!("{:.1} % (interval unknown)", share(interval.mean));
     }
-    format!("{:.1} % ({:.1} to {:.1})", interval.mean * 1e2, interval.low * 1e2, interval.high * 1e2)
+    format!("{:.1} % ({:.1} to {:.1})", share(interval.mean), share(interval.low), share(interval.high))
 }
 
 fn dollars(amount: f64) -> String {
@@ -85,5 +92,9 @@ mod tests {
         check(0.97, 0.99, "98.0 % (97.0 to 99.0)");
         check(f64::NEG_INFINITY, f64::INFINITY, "98.0 % (interval unknown)");
         check(f64::NAN, f64::NAN, "98.0 % (interval unknown)");
+        check(-0.295, 1.2, "98.0 % (0.0 to 100.0)");
+        let none = Interval { mean: 0.0, low: f64::NAN, high: f64::NAN };
+        assert_eq!(reached(0, none), "an unknown share");
+        assert_eq!(reached(1, none), "0.0 % (interval unknown)");
     }
 }

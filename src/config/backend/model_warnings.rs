@@ -54,7 +54,7 @@ fn is_reference_priced(declared: &DeclaredModel) -> bool {
 fn reference_priced(models: &[&DeclaredModel]) -> ValueError {
     let each: Vec<String> = models.iter().map(|declared| reference_price(&declared.model)).collect();
     let what = format!(
-        "no price is known: {}; nothing is booked for it, and keys with a limit on money are refused it",
+        "no price is known: {}; nothing is booked for such a model, and keys with a limit on money are refused it",
         each.join(", ")
     );
     ValueError::new(what, PRICES)

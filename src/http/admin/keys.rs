@@ -12,7 +12,7 @@ use crate::http::body;
 use crate::http::error::ApiError;
 use crate::http::path_params::PathParams;
 use stint_types::tenant::{KeyId, ListedKey, NewKey};
-use stint_types::units::Timestamp;
+use stint_types::units::{AccountId, Timestamp};
 
 use super::access::Admin;
 use super::query::{PageQuery, QueryParams};
@@ -20,15 +20,15 @@ use super::show::page;
 use super::state::AdminState;
 use super::{read, show};
 
-/// `GET /admin/keys`: every key, the revoked ones too; with `account`, only that account's.
+/// `GET /admin/keys`: every key, the revoked ones too; with `account`, only the key of that path, or those of that account and below it.
 pub(super) async fn list(
     State(admin): State<Arc<AdminState>>,
     asked: QueryParams,
 ) -> Result<Response, ApiError> {
     let span = PageQuery::read(asked, &["after", "limit", "account"])?;
     let mut keys = admin.directory.snapshot().keys();
-    if let Some(account) = &span.account {
-        keys.retain(|key| key.terms.account.as_str() == account);
+    if let Some(account) = span.account.as_deref().map(AccountId::new) {
+        keys.retain(|key| account.contains(&key.terms.account));
     }
     let now = Timestamp::now();
     Ok(page(&span.page(&keys, |key| key.id.to_string(), |key| show::key(key, now))?))

@@ -68,6 +68,8 @@ pub(super) fn request(
     let stream = fields.boolean("stream")?.unwrap_or(false);
     let choices = choices(fields)?;
     best_of(fields, choices)?;
+    let wanted =
+        OpenAiDeliveryOptions { stream, include_usage: include_usage(fields, stream)?, thoughts: true };
     let request = Request {
         continues_last,
         sampling: sampling(fields)?,
@@ -80,8 +82,6 @@ pub(super) fn request(
         streams: stream,
         ..Request::new(model, messages)
     };
-    let wanted =
-        OpenAiDeliveryOptions { stream, include_usage: include_usage(fields, stream)?, thoughts: true };
     Ok((request, wanted))
 }
 
@@ -93,7 +93,8 @@ pub(super) fn choices(fields: &mut Fields) -> Result<u32, ApiError> {
     }
 }
 
-/// Whether a stream ends with a chunk of usage: by OpenAI's member, or by that of `OpenRouter`, `usage: {"include": true}`.
+/// Whether a stream ends with a chunk of usage: by OpenAI's member, or by that of `OpenRouter`, `usage: {"include": true}`. Read before
+/// [`passed_members`], which leaves out what is ignored.
 pub(super) fn include_usage(fields: &mut Fields, stream: bool) -> Result<bool, ApiError> {
     let is_included = fields.peek("usage").is_some_and(|usage| usage["include"] == true);
     let Some(mut options) = fields.fields("stream_options")? else { return Ok(is_included) };
@@ -391,4 +392,24 @@ fn tool_calls(fields: &mut Fields) -> Result<(Vec<ToolCall>, Vec<SignedThought>)
     };
     let calls: Vec<ToolCall> = list.into_iter().enumerate().map(call).collect::<Result<_, ApiError>>()?;
     Ok((calls, extras))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_stream_ends_with_usage_by_the_member_of_openai_and_by_that_of_openrouter() {
+        let check = |member: &str, value: Value, expected: bool| {
+            let messages = json!([{ "role": "user", "content": "hi" }]);
+            let mut body = Map::new();
+            body.extend([("messages".into(), messages), ("stream".into(), true.into()), (member.into(), value)]);
+            let (_, wanted) = request(&mut Fields::from_body(body), "m".into()).unwrap();
+            assert_eq!(wanted.include_usage, expected, "{member}");
+        };
+        check("stream_options", json!({ "include_usage": true }), true);
+        check("usage", json!({ "include": true }), true);
+        check("usage", json!({ "include": false }), false);
+        check("user", json!("u"), false);
+    }
 }

@@ -37,6 +37,11 @@ pub(super) fn read_text(
             (stated.solution, stated.members.solution) = (own, param);
         }
     }
+    let wanted = OpenAiDeliveryOptions {
+        stream,
+        include_usage: parse::include_usage(&mut fields, stream)?,
+        thoughts: false,
+    };
     let extra = parse::passed_members(&mut fields)?;
     let named = budget::from_metadata(&extra)?;
     let request = Request {
@@ -54,11 +59,6 @@ pub(super) fn read_text(
             RawPrompt::Text(text) => Request::text(model, text),
             RawPrompt::Ids(ids) => Request::tokens(model, ids),
         }
-    };
-    let wanted = OpenAiDeliveryOptions {
-        stream,
-        include_usage: parse::include_usage(&mut fields, stream)?,
-        thoughts: false,
     };
     Ok((Request { unknown_members: unknown_members::take_unknown(&mut fields)?, ..request }, wanted))
 }

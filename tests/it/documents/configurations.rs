@@ -54,6 +54,23 @@ fn every_configuration_is_taken_by_check() {
     assert!(faults.is_empty(), "\n{}", faults.join("\n"));
 }
 
+/// As whoever takes the comment signs away has it.
+#[test]
+fn the_example_for_compose_is_taken_with_its_backend() {
+    let text = include_str!("../../../deploy/compose/stint.example.toml");
+    let uncommented = |line: &str| match line.strip_prefix('#') {
+        Some(example) if !example.starts_with(' ') => format!("{example}\n"),
+        _ => format!("{line}\n"),
+    };
+    let toml: String = text.lines().map(uncommented).collect();
+    assert!(toml.contains("\n[[backend]]\n"), "{toml}");
+    let folder = Folder::new(&toml);
+    let mut check = folder.stint("check");
+    check.env_remove("STINT_LEDGER").env("OPENAI_API_KEY", "text-in-place-of-a-secret");
+    let output = check.env("STINT_LEDGER_URL", "postgres://127.0.0.1:1/none").output().unwrap();
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+}
+
 /// The files that examples name for TLS.
 fn certificates(folder: &Folder) {
     let (authority, tls) = (Authority::new(), folder.path().join("tls"));

@@ -36,3 +36,23 @@ fn every_program_of_the_first_pages_runs() {
     }
     assert!(ran >= 2, "the programs are not read");
 }
+
+/// On the server that the page says, by OpenAI's own client and by its Agents SDK, whose tools are strict.
+#[test]
+fn the_programs_of_the_page_on_agents_find_what_is_behind_k() {
+    let model = concat!(env!("CARGO_MANIFEST_DIR"), "/models/seeker.gguf");
+    let settings = include_str!("../../../load-tests/heed.toml").replace("../models/seeker.gguf", model);
+    let server = Folder::new(&settings).serve();
+    let mut ran = 0;
+    for page in pages().iter().filter(|page| page.path.ends_with("docs/agents.md")) {
+        for code in page.code.iter().filter(|code| code.language == "python") {
+            let program = code.text.replace(BASE, &server.base);
+            let output = Command::new(".venv/bin/python").args(["-c", &program]).output().unwrap();
+            let (said, words) =
+                (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
+            assert!(said.lines().last().is_some_and(|last| last.starts_with('7')), "{said}{words}");
+            ran += 1;
+        }
+    }
+    assert_eq!(ran, 2, "the programs are not read");
+}

@@ -118,7 +118,7 @@ pub enum PlanRefusal {
     /// What is left under a limit is too little.
     #[error(
         "needs {needed}, and {limit} has {left} left: {}",
-        remedy(limit, *resets_at, member)
+        remedy(limit, *needed, *resets_at, member)
     )]
     InsufficientQuota {
         /// Which limit.
@@ -190,13 +190,15 @@ fn setting(what: &str) -> String {
 }
 
 /// What to do about a limit that is too small.
-fn remedy(limit: &Limit, resets_at: Option<Timestamp>, member: &str) -> String {
+fn remedy(limit: &Limit, needed: Amount, resets_at: Option<Timestamp>, member: &str) -> String {
+    let less = match needed {
+        Amount::Thinking(_) => "state a smaller thinking budget or none".to_owned(),
+        _ => format!("ask for less, as with a lower {member}"),
+    };
     match (&limit.holder, resets_at) {
-        (Holder::Episode, _) => format!("ask for less, as with a lower {member}, or begin another run"),
-        (_, Some(_)) => {
-            format!("ask for less, as with a lower {member}, wait until it resets, or have it raised")
-        }
-        (_, None) => format!("ask for less, as with a lower {member}, or have it raised"),
+        (Holder::Episode, _) => format!("{less}, or begin another run"),
+        (_, Some(_)) => format!("{less}, wait until it resets, or have it raised"),
+        (_, None) => format!("{less}, or have it raised"),
     }
 }
 
@@ -329,6 +331,7 @@ fn seconds(time: Duration) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use stint_types::units::Window;
 
     #[test]
     fn a_deadline_is_told_in_seconds() {
@@ -345,6 +348,26 @@ mod tests {
         check(63_418_000_001, 50, "takes about 63 s, the deadline is in 0.05 s: ");
         check(9_999_999_999, 2_500, "takes about 10 s, the deadline is in 2.5 s: ");
         check(63_418_000_001, 1, "takes about 63 s, the deadline is in 1 ms: raise budget.deadline_ms");
+    }
+
+    #[test]
+    fn a_limit_that_is_too_small_comes_with_what_to_ask_for_instead() {
+        let check = |needed, left, words: &str| {
+            let refusal = PlanRefusal::InsufficientQuota {
+                limit: Box::new(Limit::of_key(Amount::unit(needed), Window::Total)),
+                needed,
+                left,
+                resets_at: None,
+                member: "max_tokens",
+            };
+            let said = refusal.to_string();
+            assert!(said.contains(words), "{said}");
+        };
+        let tokens = |tokens| Amount::Thinking(Tokens(tokens));
+        check(tokens(20), tokens(0), "needs 20 thinking tokens, and key thinking total has 0 ");
+        check(tokens(20), tokens(0), ": state a smaller thinking budget or none, or have it raised");
+        let money = |nanos| Amount::Money(Money(nanos));
+        check(money(2), money(1), ": ask for less, as with a lower max_tokens, or have it raised");
     }
 
     #[test]

@@ -6,7 +6,7 @@ use stint_types::units::{AccountId, Amount, Limit, Money, RequestId, Timestamp};
 
 /// A limit that a worst case does not fit under.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("the limit {limit:?} leaves {left}, and {needed} are needed", limit = limit.to_string())]
+#[error("needs {needed}, and {limit} has {left} left")]
 pub struct Shortfall {
     /// Which limit it is.
     pub limit: Limit,

@@ -75,9 +75,25 @@ impl fmt::Display for Amount {
         match self {
             Amount::Money(money) => write!(f, "{money} USD"),
             Amount::Thinking(tokens) => write!(f, "{tokens} thinking tokens"),
+            Amount::Requests(Count::ONE) => f.write_str("1 request"),
             Amount::Requests(count) => write!(f, "{count} requests"),
+            Amount::ToolCalls(Count::ONE) => f.write_str("1 tool call"),
             Amount::ToolCalls(count) => write!(f, "{count} tool calls"),
+            Amount::Concurrency(Count::ONE) => f.write_str("1 request at once"),
             Amount::Concurrency(count) => write!(f, "{count} requests at once"),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn one_is_told_as_one() {
+        let said = |count| [Amount::Requests, Amount::ToolCalls].map(|of| of(Count(count)).to_string());
+        assert_eq!(said(1), ["1 request", "1 tool call"]);
+        assert_eq!(said(2), ["2 requests", "2 tool calls"]);
+        assert_eq!(Amount::Concurrency(Count::ONE).to_string(), "1 request at once");
     }
 }

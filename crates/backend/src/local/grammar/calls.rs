@@ -75,11 +75,11 @@ impl<'r> CallGrammar<'r> {
 
     fn start(&self) -> String {
         let CallFrame { first, open, close, between, last, tag, .. } = self.frame;
-        let close = quoted(close);
-        let more = if self.is_single { String::new() } else { format!("({} call)*", quoted(between)) };
+        let close = by_lines(close);
+        let more = if self.is_single { String::new() } else { format!("({} call)*", by_lines(between)) };
         let parts = [optional(first), "call".into(), more, optional(last)];
         let calls = parts.iter().filter(|part| !part.is_empty()).cloned().collect::<Vec<_>>().join(" ");
-        let call = format!("call: {} named {close}\n", quoted(open));
+        let call = format!("call: {} named {close}\n", by_lines(open));
         match &self.mode {
             CallMode::Only => format!("start: {calls}\n{call}"),
             CallMode::OrJson(schema) => {
@@ -88,7 +88,7 @@ impl<'r> CallGrammar<'r> {
             CallMode::InText => {
                 // Text up to the tag, what the tag opens, and so on; at the end text without a tag.
                 let tag = tag.unwrap_or_default();
-                let rest = quoted(open.strip_prefix(tag).unwrap_or_default());
+                let rest = by_lines(open.strip_prefix(tag).unwrap_or_default());
                 let (tag, more) = (quoted(tag), if self.is_single { "?" } else { "*" });
                 format!(
                     "start: called{more} REST\ncalled: before {rest} named {close}\n\
@@ -110,6 +110,13 @@ fn object_schema(parameters: &Value) -> Value {
 
 fn optional(text: &str) -> String {
     if text.is_empty() { String::new() } else { quoted(text) }
+}
+
+/// A part of a frame, without line ends where the model leaves them out: some write a call on one line, or have a token for its
+/// beginning that holds no line end.
+fn by_lines(text: &str) -> String {
+    let lines: Vec<_> = text.split('\n').map(optional).collect();
+    lines.join(r#" "\n"? "#).trim().to_owned()
 }
 
 /// A text as the language writes it, which is as JSON does.

@@ -149,6 +149,22 @@ fn text_around_the_calls_of_a_strict_tool_is_free_and_the_calls_are_not() {
 }
 
 #[test]
+fn a_call_may_be_written_on_one_line() {
+    let world = world();
+    let call = |city: &str| {
+        format!("<tool_call>{{\"name\": \"look\", \"arguments\": {{\"city\": \"{city}\"}}}}</tool_call>")
+    };
+    let two = [call("Rome"), call("Bonn")].concat();
+    for request in [tools("required", true), tools("auto", true)] {
+        world.check(&request, HERMES, &two, &two, true);
+        let passes = "<tool_call>{\"name\": \"look\", \"arguments\": {\"city\": \"";
+        world.check(&request, HERMES, &call("Oslo"), passes, false);
+    }
+    let blank = "<tool_call>\n\n{\"name\"";
+    world.check(&tools("auto", true), HERMES, blank, "<tool_call>\n", false);
+}
+
+#[test]
 fn a_schema_that_is_none_is_refused_by_what_is_wrong_with_it() {
     let world = world();
     let refused = |request: &Request, words: &str| {
