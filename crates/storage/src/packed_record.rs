@@ -30,11 +30,11 @@ pub(crate) fn unpack(packed: &[u8]) -> Result<(String, String), UnpackError> {
         return Err(UnpackError::Format(format));
     }
     let length = block.first_chunk().map(|bytes| u32::from_le_bytes(*bytes));
-    if length.is_none_or(|length| length > TEXT_MAX) {
-        return Err(UnpackError::Torn);
-    }
+    let length = length.filter(|&length| length <= TEXT_MAX).ok_or(UnpackError::Torn)?;
     let text = lz4_flex::block::decompress_size_prepended_with_dict(block, WORDS);
-    let text = text.ok().and_then(|text| String::from_utf8(text).ok()).ok_or(UnpackError::Torn)?;
+    // What is cut off between two of its parts is only shorter.
+    let text = text.ok().filter(|text| u32::try_from(text.len()) == Ok(length));
+    let text = text.and_then(|text| String::from_utf8(text).ok()).ok_or(UnpackError::Torn)?;
     let (decision, outcome) = text.split_once('\n').ok_or(UnpackError::Torn)?;
     Ok((decision.to_owned(), outcome.to_owned()))
 }

@@ -403,7 +403,11 @@ mod tests {
         let check = |member: &str, value: Value, expected: bool| {
             let messages = json!([{ "role": "user", "content": "hi" }]);
             let mut body = Map::new();
-            body.extend([("messages".into(), messages), ("stream".into(), true.into()), (member.into(), value)]);
+            body.extend([
+                ("messages".into(), messages),
+                ("stream".into(), true.into()),
+                (member.into(), value),
+            ]);
             let (_, wanted) = request(&mut Fields::from_body(body), "m".into()).unwrap();
             assert_eq!(wanted.include_usage, expected, "{member}");
         };

@@ -311,7 +311,10 @@ mod tests {
     #[test]
     fn instructions_that_want_one_word_tell_how_long_an_answer_gets() {
         let answer = |instructions: &str| {
-            let request = chat(&[(Role::System, instructions), (Role::User, "My invoice is wrong.")]);
+            let request = chat(&[
+                (Role::System, instructions),
+                (Role::User, "How do I change the address of my invoice?"),
+            ]);
             QuestionText::of(&request).answer.map(f64::exp)
         };
         let label = answer("Decide which team should handle the message. Output the name only.");
