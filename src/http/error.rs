@@ -83,9 +83,12 @@ impl ApiError {
             .with_code(codes::MISSING_REQUIRED_PARAMETER)
     }
 
-    /// 401.
+    /// 401. A key that is refused stays so, whereas callers with tokens get a new one and come again.
     pub(super) fn unauthorized(code: ErrorCode, message: &str) -> ApiError {
-        ApiError::new(StatusCode::UNAUTHORIZED, "invalid_request_error", message).with_code(code)
+        let problem = ApiError::new(StatusCode::UNAUTHORIZED, "invalid_request_error", message);
+        let mut problem = problem.with_code(code);
+        problem.0.is_final = code != codes::INVALID_TOKEN;
+        problem
     }
 
     /// 403.
@@ -391,5 +394,18 @@ mod tests {
         let problem = ApiError::not_found("x".repeat(1 << 20));
         assert_eq!(problem.message().chars().count(), MESSAGE_MAX + 1);
         assert_eq!(ApiError::invalid(Some("n"), "must be 1").message(), "n must be 1");
+    }
+
+    #[test]
+    fn nobody_comes_again_with_a_refused_key() {
+        for (code, expected) in [
+            (codes::MISSING_API_KEY, Some("false")),
+            (codes::INVALID_API_KEY, Some("false")),
+            (codes::INVALID_TOKEN, None),
+        ] {
+            let response = ApiError::unauthorized(code, "no").into_response();
+            let told = response.headers().get("x-should-retry").map(|value| value.to_str().unwrap());
+            assert_eq!((response.status(), told), (StatusCode::UNAUTHORIZED, expected), "{}", code.word);
+        }
     }
 }

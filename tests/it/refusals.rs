@@ -141,4 +141,5 @@ async fn what_contradicts_itself_is_refused_as_openai_does() {
     assert_eq!((answer.status, &answer.error()["param"]), (400, &json!("metadata.a")), "{}", answer.text);
     let nobody = gateway.get("", "/v1/models").await;
     assert_eq!((nobody.status, nobody.headers["www-authenticate"].to_str().unwrap()), (401, "Bearer"));
+    assert_eq!(nobody.headers["x-should-retry"], "false");
 }

@@ -125,5 +125,18 @@ pub(in crate::http) fn read_thinking(
             return Err(ApiError::invalid(Some("thinking.display"), must));
         }
     }
+    if let Some(binding) = thinking.fields("block_binding")? {
+        check_binding(binding)?;
+    }
     thinking.finish()
+}
+
+/// Checks what a caller says of thoughts that stand behind another beginning than they were thought behind. Such a thought is
+/// dropped whatever it says: the backend asks for that by itself wherever thoughts are bound.
+fn check_binding(mut binding: Fields) -> Result<(), ApiError> {
+    const MEMBER: &str = "prefix_mismatch_behavior";
+    match binding.text(MEMBER)?.as_deref() {
+        None | Some("drop_block" | "error") => binding.finish(),
+        Some(_) => Err(ApiError::invalid(Some(&binding.full_name(MEMBER)), "must be drop_block or error")),
+    }
 }

@@ -277,6 +277,10 @@ fn what_is_wrong_is_named() {
         &json!({ "thinking": { "type": "enabled", "display": "all" } }),
         "thinking.display must be",
     );
+    check_refused(
+        &json!({ "thinking": { "type": "adaptive", "block_binding": { "prefix_mismatch_behavior": "keep" } } }),
+        "thinking.block_binding.prefix_mismatch_behavior must be drop_block or error",
+    );
     check_refused(&json!({ "service_tier": "priority" }), "service_tier may only be");
     check_refused(
         &json!({ "messages": [{ "role": "user", "content": [{ "type": "thinking", "thinking": "" }] }] }),
@@ -297,4 +301,17 @@ fn what_newer_clients_say_by_themselves_is_taken() {
         }),
     );
     assert_eq!(request.response_format.unwrap()["json_schema"]["schema"], json!({ "type": "object" }));
+}
+
+#[test]
+fn what_is_said_of_thoughts_that_do_not_fit_is_taken() {
+    for binding in [
+        json!({ "prefix_mismatch_behavior": "drop_block" }),
+        json!({ "prefix_mismatch_behavior": "error" }),
+        json!({}),
+        Value::Null,
+    ] {
+        let thinking = json!({ "thinking": { "type": "adaptive", "block_binding": binding } });
+        asked(&json!([{ "role": "user", "content": "hi" }]), &thinking);
+    }
 }
