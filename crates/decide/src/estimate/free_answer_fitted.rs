@@ -8,6 +8,6 @@ pub const FREE_ANSWERS: FreeAnswerScale = FreeAnswerScale {
     middle: 7.20,
     per_fold_shorter: 2.16,
     per_fold_longer: 1.65,
-    per_fold_unthought: 2.00,
-    unthought_per_level: 0.80,
+    per_fold_unthought: 2.05,
+    unthought_per_level: 0.85,
 };
