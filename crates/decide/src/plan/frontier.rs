@@ -6,7 +6,13 @@ use super::request::PlanRequest;
 
 /// So much more success is not paid for with a dearer model. No prediction tells so little apart: where .997 is foretold of a trivial
 /// request, a level that is off by half a logit makes .995 or .998 of it. A hair more than .002, since chances are rounded.
-pub const SUCCESS_TIE: f64 = 0.002_000_001;
+const SUCCESS_TIE: f64 = 0.002_000_001;
+
+/// So much more success is not paid for with a dearer model, where a right answer is worth so many dollars: no more than .002 dollars' worth
+/// of it, since who pays ten dollars for an answer has a use for half of a thousandth.
+pub fn success_tie(worth: f64) -> f64 {
+    SUCCESS_TIE / worth.max(1.0)
+}
 
 /// What is aimed at.
 #[derive(Debug, Clone, Copy)]
@@ -85,7 +91,7 @@ impl PlanObjective {
             return Some(best);
         }
         let (success, dearest) = all.clone().nth(best)?;
-        let least = success - SUCCESS_TIE;
+        let least = success - success_tie(self.worth);
         let tied = all.enumerate().filter(|(_, (success, cost))| *success >= least && *cost < dearest);
         let cheapest = tied.min_by(|(_, (_, one)), (_, (_, other))| one.total_cmp(other));
         Some(cheapest.map_or(best, |(at, _)| at))

@@ -36,7 +36,7 @@ mod tests;
 mod trial;
 
 pub use answer_cost::answer_cost;
-pub use frontier::SUCCESS_TIE;
+pub use frontier::success_tie;
 pub use planner::{POLICY, plan};
 pub use quote::{Quote, quote};
 pub use refusal::{PlanRefusal, RejectedBy};

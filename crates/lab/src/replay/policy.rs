@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use stint_decide::plan::SUCCESS_TIE;
+use stint_decide::plan::success_tie;
 use stint_types::catalog::{Candidate, Decision, Route};
 use stint_types::units::{Chance, Preference};
 
@@ -62,9 +62,12 @@ fn of_route(route: &Route, decision: &Decision) -> Vec<f64> {
         }
     };
     let best = best_by(candidates, worth).map(|best| match (preference, logged) {
-        (None, None) => cheapest_tied(candidates, best, allowed, |candidate| {
-            burden(route, decision.stakes.shadow_price, candidate)
-        }),
+        (None, None) => {
+            let tie = success_tie(route.worth.as_dollars());
+            cheapest_tied(candidates, best, tie, allowed, |candidate| {
+                burden(route, decision.stakes.shadow_price, candidate)
+            })
+        }
         _ => best,
     });
     let spread = route.explore.get();
@@ -100,10 +103,11 @@ fn burden(route: &Route, price: f64, candidate: &Candidate) -> f64 {
 fn cheapest_tied(
     candidates: &[Candidate],
     best: usize,
+    tie: f64,
     counts: impl Fn(&Candidate) -> bool,
     burden: impl Fn(&Candidate) -> f64,
 ) -> usize {
-    let (least, most) = (candidates[best].success.get() - SUCCESS_TIE, burden(&candidates[best]));
+    let (least, most) = (candidates[best].success.get() - tie, burden(&candidates[best]));
     let is_cheaper = |one: &Candidate| counts(one) && one.success.get() >= least && burden(one) < most;
     let cheaper = candidates.iter().enumerate().filter(|(_, one)| is_cheaper(one));
     cheaper.min_by(|(_, one), (_, other)| burden(one).total_cmp(&burden(other))).map_or(best, |(at, _)| at)

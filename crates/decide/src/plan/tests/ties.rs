@@ -37,6 +37,14 @@ fn what_is_hard_goes_by_value_alone_however_close_that_is() {
 }
 
 #[test]
+fn who_pays_much_for_an_answer_gets_what_is_hardly_better() {
+    let worth = |dollars: u64| pair(0.996, 0.9975).with(|w| w.route.worth = Money(dollars * 1_000_000_000));
+    check(&worth(1), "small");
+    check(&worth(2), "large");
+    check(&worth(100), "large");
+}
+
+#[test]
 fn what_costs_as_much_and_is_hardly_better_is_taken() {
     let alike = pair(0.996, 0.997).with(|w| w.models[1] = model("large", EnforcementClass::Inline));
     check(&alike, "large");
