@@ -172,7 +172,7 @@ fn errors(errors: &Value) {
     let expected = json!({
         "model": { "class": "NotFoundError", "status": 404, "code": "model_not_found", "param": "model", "retry": null },
         "budget": { "class": "BadRequestError", "status": 400, "code": null, "param": "budget.thinking_tokens", "retry": null },
-        "key": { "class": "AuthenticationError", "status": 401, "code": "invalid_api_key", "param": null, "retry": null },
+        "key": { "class": "AuthenticationError", "status": 401, "code": "invalid_api_key", "param": null, "retry": "false" },
         "spent": { "class": "RateLimitError", "status": 429, "code": "insufficient_quota", "param": null, "retry": "false" },
     });
     assert_eq!(*errors, expected);
