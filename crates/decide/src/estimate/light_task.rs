@@ -146,7 +146,8 @@ impl<'t> LightTask<'t> {
 
     /// The label that a part of the system prompt wants of each message, as a title: of a message of so many bytes.
     pub(super) fn label_of_system(prompt: &'t str, bytes: usize) -> Option<LightTask<'t>> {
-        let line = opening(prompt).filter(|line| line.contains("title") || line.contains("tags"))?;
+        let is_asked = |line: &&str| line.contains("title") || line.contains("tags");
+        let line = opening(prompt).filter(|line| is_asked(line) && !is_of_helper(line))?;
         let (line, answer) = task_named_in(line, usize::MAX)?;
         (answer == LightAnswer::Label).then(|| LightTask::new(line, answer, bytes))
     }
@@ -160,6 +161,12 @@ impl<'t> LightTask<'t> {
         };
         LightTask { instruction, answer: stated_length(instruction).unwrap_or_else(|| tokens.ln()) }
     }
+}
+
+/// Whether instructions say who somebody is, and whom they help, rather than what is to be written.
+fn is_of_helper(line: &str) -> bool {
+    let lower = line.to_lowercase();
+    lower.starts_with("you") && [" help ", " helps "].iter().any(|word| lower.contains(word))
 }
 
 /// The last line of a text, without the labels by which programs set a question apart from its text.
@@ -178,7 +185,14 @@ fn last_line(text: &str) -> &str {
 /// there may be a sum.
 fn opening_question<'t>(first: &'t str, last: &str) -> Option<&'t str> {
     let line = opening(first).filter(|line| line.ends_with(['?', '？']) && !is_count(line))?;
-    (last.len() > INSTRUCTION_MAX).then_some(line)
+    (last.len() > INSTRUCTION_MAX && !is_of_oneself(line)).then_some(line)
+}
+
+/// As in "When do I have to pay this?": what follows tells of whoever asks, and does not say it.
+fn is_of_oneself(line: &str) -> bool {
+    const OWN: [&str; 8] = ["i", "we", "my", "our", "ich", "wir", "je", "nous"];
+    let lower = line.to_lowercase();
+    lower.split(|letter: char| !letter.is_alphanumeric()).any(|word| OWN.contains(&word))
 }
 
 /// What stands behind a first sentence that tells a model who it is: "You are a translator."
@@ -466,6 +480,7 @@ mod tests {
         for message in [
             format!("How many primes are there in it?\n{text}"),
             format!("Where should I put the cache?\n{text}"),
+            format!("When do I have to leave my job? {text}"),
             format!("Who calls this?\n```\n{text}\n```"),
             format!("{text}\nWo ist der Fehler?"),
             format!("{text}\nQuestion: Prove it.\nAnswer:"),
