@@ -210,11 +210,20 @@ fn is_looked_up(message: &[&str], bytes: usize, line: &str) -> bool {
         return false;
     }
     let lower = line.trim().to_lowercase();
-    let asks = LOOKED_UP.iter().any(|begins| lower.starts_with(begins));
+    let asks = LOOKED_UP.iter().any(|begins| lower.starts_with(begins)) && !is_joined(&lower);
     let counts = is_count(&lower) && COUNTED.iter().any(|word| lower.contains(word));
     let thinks = counts || THOUGHT_OUT.iter().chain(MORE).any(|word| lower.contains(word));
     let is_told = || !is_riddle(message, bytes) && !message.iter().any(|part| part.contains("```"));
     !thinks && (asks && is_told() || is_small_talk(line) && !lower.contains('?'))
+}
+
+/// As in "When you have read it, write a plan", "Quand tu l'as lu, …" and Italian "Qui trovi …", which ask nothing of the text.
+fn is_joined(lower: &str) -> bool {
+    const JOINING: [&str; 6] = ["when ", "where ", "quand ", "qui ", "où ", "когда "];
+    const ASKING: [&str; 10] = ["is", "are", "was", "were", "do", "does", "did", "has", "had", "will"];
+    let rest = JOINING.iter().find_map(|begins| lower.strip_prefix(begins));
+    let next = rest.map(|rest| rest.split_whitespace().next().unwrap_or_default());
+    !lower.contains('?') && next.is_some_and(|next| !ASKING.contains(&next))
 }
 
 fn is_count(line: &str) -> bool {
@@ -483,6 +492,8 @@ mod tests {
             format!("When do I have to leave my job? {text}"),
             format!("Who calls this?\n```\n{text}\n```"),
             format!("{text}\nWo ist der Fehler?"),
+            format!("{text}\nWhen you have read it, write me a plan for the launch."),
+            format!("{text}\nQui trovi i dati: scrivi un piano per il lancio."),
             format!("{text}\nQuestion: Prove it.\nAnswer:"),
         ] {
             assert_eq!(found(&message), None, "{message}");
