@@ -375,6 +375,7 @@ mod tests {
             "Compute the fundamental group of the Klein bottle.",
             "Integrate sqrt(tan x) dx.",
             "100以内的素数有哪些？",
+            "由素数组成的集合是什么？",
             "正の整数 n が素数となるのはいつか。",
             "Determine all real numbers α such that, for every positive integer n, the integer ⌊α⌋ + … + ⌊nα⌋ is a multiple of n.",
         ] {

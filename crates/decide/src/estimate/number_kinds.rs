@@ -79,12 +79,12 @@ pub(super) const KINDS_ELSEWHERE: &[&str] = &[
 ];
 /// What stands right before such a word where it is a part of another, as in "元素数量" (how many elements), "画素数" (how many pixels)
 /// and "동양의 정수" (the essence of the East),
-const PARTS_BEFORE: [&str; 22] = [
-    "元", "像", "画", "畫", "要", "因", "毒", "激", "酸", "炭", "碳", "水", "窒", "色", "音", "词", "語", "语", "태", "동", "서",
-    "교",
+const PARTS_BEFORE: [&str; 23] = [
+    "元", "像", "画", "畫", "要", "因", "毒", "激", "酸", "炭", "碳", "水", "窒", "色", "音", "词", "語",
+    "语", "生", "태", "동", "서", "교",
 ];
 /// and right behind it, as in "自然数据" (data of nature), "자연수명" (how long something lives) and "tam sayısı" (how many exactly).
-const PARTS_BEHIND: [&str; 6] = ["据", "組", "组", "量", "명", "sı"];
+const PARTS_BEHIND: [&str; 3] = ["据", "명", "sı"];
 
 /// Whether a kind that was found is a word by itself.
 pub(super) fn is_kind(found: &FoundPhrase<'_>) -> bool {
