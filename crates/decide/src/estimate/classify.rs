@@ -330,6 +330,14 @@ mod tests {
             "Help me study for my biology unit test.",
             "Where do people go in Gozo?",
             "Is https://www.radio.rs down? Write to ben@radio.rs.",
+            "data.go.kr 사이트가 안 열려요.",
+            "这张图里的元素数量和像素数据是什么意思？",
+            "このカメラの画素数は十分ですか。",
+            "동양의 정수를 담은 여행지를 추천해 줘.",
+            "Türkiye'deki köylerin tam sayısı biliniyor mu?",
+            "Bewerte den Text: Gib nur eine ganze Zahl zurück.",
+            "Who was Évariste Galois, and how did he die?",
+            "How do I integrate Salesforce DX with our calendar?",
         ] {
             check(text, TaskClass::Chat);
         }
@@ -366,6 +374,9 @@ mod tests {
             "Ein Zug fährt 120 km in 1,5 Stunden. Wie hoch ist seine Durchschnittsgeschwindigkeit?",
             "Compute the fundamental group of the Klein bottle.",
             "Integrate sqrt(tan x) dx.",
+            "100以内的素数有哪些？",
+            "由素数组成的集合是什么？",
+            "正の整数 n が素数となるのはいつか。",
             "Determine all real numbers α such that, for every positive integer n, the integer ⌊α⌋ + … + ⌊nα⌋ is a multiple of n.",
         ] {
             check(text, TaskClass::Math);

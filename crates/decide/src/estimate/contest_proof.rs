@@ -1,7 +1,7 @@
 //! Problems of contests that ask for a proof, or for all things of a kind: of those the data that lengths are fitted on has none, since
 //! only answers that are numbers are marked by machine.
 
-use super::number_kinds::KINDS_ELSEWHERE;
+use super::number_kinds::{KINDS_ELSEWHERE, is_kind};
 use super::phrase_list::{FoundPhrase, PhraseList};
 use super::text::TextAnalysis;
 
@@ -155,7 +155,16 @@ pub(super) fn is_contest_proof(reading: &TextAnalysis<'_>, is_math: bool) -> boo
     is_sized && reading.options.is_empty() && is_general(text) && !text.contains(EXERCISED) && {
         let lower = text.to_ascii_lowercase();
         DEMANDS.find(&lower, |found| is_demanded(found, lower.len())).is_some()
-            && OBJECTS.find(&lower, |found| found.group != 1 || is_math).is_some()
+            && OBJECTS.find(&lower, |found| is_object(found, is_math)).is_some()
+    }
+}
+
+/// Whether what was found is something of mathematics: a word of talk too only where something else tells that it is.
+fn is_object(found: &FoundPhrase<'_>, is_math: bool) -> bool {
+    match found.group {
+        0 => true,
+        1 => is_math,
+        _ => is_kind(found),
     }
 }
 

@@ -136,6 +136,9 @@ fn is_choice(message: &str) -> bool {
 
 /// Whether a message asks for something where nothing stands before it: what it refers to is nothing that was said.
 pub(super) fn opens(message: &str) -> bool {
+    if message.trim().len() > BYTES_MAX {
+        return true;
+    }
     let lower = message.to_lowercase();
     let (words, letters) = (words(&lower), message.chars().filter(|letter| is_unspaced(*letter)).count());
     let names_subject = || words.len() > FRAGMENT_WORDS && words.iter().any(|word| is_subject(word));

@@ -146,7 +146,8 @@ impl<'t> LightTask<'t> {
 
     /// The label that a part of the system prompt wants of each message, as a title: of a message of so many bytes.
     pub(super) fn label_of_system(prompt: &'t str, bytes: usize) -> Option<LightTask<'t>> {
-        let line = opening(prompt).filter(|line| line.contains("title") || line.contains("tags"))?;
+        let is_asked = |line: &&str| line.contains("title") || line.contains("tags");
+        let line = opening(prompt).filter(|line| is_asked(line) && !is_of_helper(line))?;
         let (line, answer) = task_named_in(line, usize::MAX)?;
         (answer == LightAnswer::Label).then(|| LightTask::new(line, answer, bytes))
     }
@@ -160,6 +161,12 @@ impl<'t> LightTask<'t> {
         };
         LightTask { instruction, answer: stated_length(instruction).unwrap_or_else(|| tokens.ln()) }
     }
+}
+
+/// Whether instructions say who somebody is, and whom they help, rather than what is to be written.
+fn is_of_helper(line: &str) -> bool {
+    let lower = line.to_lowercase();
+    lower.starts_with("you") && [" help ", " helps "].iter().any(|word| lower.contains(word))
 }
 
 /// The last line of a text, without the labels by which programs set a question apart from its text.
@@ -178,7 +185,14 @@ fn last_line(text: &str) -> &str {
 /// there may be a sum.
 fn opening_question<'t>(first: &'t str, last: &str) -> Option<&'t str> {
     let line = opening(first).filter(|line| line.ends_with(['?', '？']) && !is_count(line))?;
-    (last.len() > INSTRUCTION_MAX).then_some(line)
+    (last.len() > INSTRUCTION_MAX && !is_of_oneself(line)).then_some(line)
+}
+
+/// As in "When do I have to pay this?": what follows tells of whoever asks, and does not say it.
+fn is_of_oneself(line: &str) -> bool {
+    const OWN: [&str; 8] = ["i", "we", "my", "our", "ich", "wir", "je", "nous"];
+    let lower = line.to_lowercase();
+    lower.split(|letter: char| !letter.is_alphanumeric()).any(|word| OWN.contains(&word))
 }
 
 /// What stands behind a first sentence that tells a model who it is: "You are a translator."
@@ -196,11 +210,20 @@ fn is_looked_up(message: &[&str], bytes: usize, line: &str) -> bool {
         return false;
     }
     let lower = line.trim().to_lowercase();
-    let asks = LOOKED_UP.iter().any(|begins| lower.starts_with(begins));
+    let asks = LOOKED_UP.iter().any(|begins| lower.starts_with(begins)) && !is_joined(&lower);
     let counts = is_count(&lower) && COUNTED.iter().any(|word| lower.contains(word));
     let thinks = counts || THOUGHT_OUT.iter().chain(MORE).any(|word| lower.contains(word));
     let is_told = || !is_riddle(message, bytes) && !message.iter().any(|part| part.contains("```"));
     !thinks && (asks && is_told() || is_small_talk(line) && !lower.contains('?'))
+}
+
+/// As in "When you have read it, write a plan", "Quand tu l'as lu, …" and Italian "Qui trovi …", which ask nothing of the text.
+fn is_joined(lower: &str) -> bool {
+    const JOINING: [&str; 6] = ["when ", "where ", "quand ", "qui ", "où ", "когда "];
+    const ASKING: [&str; 10] = ["is", "are", "was", "were", "do", "does", "did", "has", "had", "will"];
+    let rest = JOINING.iter().find_map(|begins| lower.strip_prefix(begins));
+    let next = rest.map(|rest| rest.split_whitespace().next().unwrap_or_default());
+    !lower.contains('?') && next.is_some_and(|next| !ASKING.contains(&next))
 }
 
 fn is_count(line: &str) -> bool {
@@ -466,8 +489,11 @@ mod tests {
         for message in [
             format!("How many primes are there in it?\n{text}"),
             format!("Where should I put the cache?\n{text}"),
+            format!("When do I have to leave my job? {text}"),
             format!("Who calls this?\n```\n{text}\n```"),
             format!("{text}\nWo ist der Fehler?"),
+            format!("{text}\nWhen you have read it, write me a plan for the launch."),
+            format!("{text}\nQui trovi i dati: scrivi un piano per il lancio."),
             format!("{text}\nQuestion: Prove it.\nAnswer:"),
         ] {
             assert_eq!(found(&message), None, "{message}");

@@ -1,10 +1,13 @@
-//! Kinds of numbers and other things of mathematics, in languages other than English and Chinese. No other talk has these words.
+//! Kinds of numbers and other things of mathematics, in languages other than English. Other talk has these words as parts of others only.
+
+use super::phrase_list::FoundPhrase;
 
 /// With small letters, as far as those of ASCII go.
 pub(super) const KINDS_ELSEWHERE: &[&str] = &[
-    "ganze zahl",
-    "ganzen zahl",
-    "ganzer zahl",
+    "positive ganze zahl",
+    "ganze zahlen",
+    "ganzen zahlen",
+    "ganzer zahlen",
     "ganzzahlig",
     "natürliche zahl",
     "natürlichen zahl",
@@ -69,6 +72,23 @@ pub(super) const KINDS_ELSEWHERE: &[&str] = &[
     "الأعداد الصحيحة",
     "عدد صحيح",
     "عدد أولي",
-    "पूर्णांक",
+    "धनात्मक पूर्णांक",
+    "ऋणात्मक पूर्णांक",
+    "पूर्णांकों",
     "अभाज्य",
 ];
+/// What stands right before such a word where it is a part of another, as in "元素数量" (how many elements), "画素数" (how many pixels)
+/// and "동양의 정수" (the essence of the East),
+const PARTS_BEFORE: [&str; 23] = [
+    "元", "像", "画", "畫", "要", "因", "毒", "激", "酸", "炭", "碳", "水", "窒", "色", "音", "词", "語",
+    "语", "生", "태", "동", "서", "교",
+];
+/// and right behind it, as in "自然数据" (data of nature), "자연수명" (how long something lives) and "tam sayısı" (how many exactly).
+const PARTS_BEHIND: [&str; 3] = ["据", "명", "sı"];
+
+/// Whether a kind that was found is a word by itself.
+pub(super) fn is_kind(found: &FoundPhrase<'_>) -> bool {
+    let is_part = PARTS_BEFORE.iter().any(|part| found.before.ends_with(part))
+        || PARTS_BEHIND.iter().any(|part| found.after.starts_with(part));
+    !is_part
+}

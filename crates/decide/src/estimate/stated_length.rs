@@ -213,13 +213,17 @@ const NOT_ALONE: [&str; 12] = [
     "and say",
     "and tell",
 ];
+/// or in the same sentence of instructions, where it holds of some answers only.
+const CONDITIONS: [&str; 6] = ["if ", "when ", "unless ", "until ", "asked ", "first"];
+/// Right before it one of these says that it is not wanted.
+const NEGATIONS: [&str; 7] = ["not ", "n't ", "n’t ", "never ", "avoid ", "instead of", "rather than"];
 /// What is stated counts within these bounds.
 const TOKENS: (f64, f64) = (4.0, 20_000.0);
 
 /// The logarithm of the tokens that a message states for its answer.
 pub(super) fn stated_length(message: &str) -> Option<f64> {
     let found = in_ends(message, |parts| {
-        one_word(parts).or_else(|| find_in(parts, items)).or_else(|| find_in(parts, in_part))
+        one_word(parts, is_only_answer).or_else(|| find_in(parts, items)).or_else(|| find_in(parts, in_part))
     })?;
     Some(found.clamp(TOKENS.0, TOKENS.1).ln())
 }
@@ -227,7 +231,7 @@ pub(super) fn stated_length(message: &str) -> Option<f64> {
 /// The same of an application's instructions, where they want a word or a number of each answer. Other lengths in them may be those of
 /// some answers only.
 pub(super) fn stated_word(instructions: &str) -> Option<f64> {
-    in_ends(instructions, one_word).map(f64::ln)
+    in_ends(instructions, |parts| one_word(parts, is_every_answer)).map(f64::ln)
 }
 
 /// Looks at the end of a message and at what of its beginning is not part of that, in small letters.
@@ -256,21 +260,36 @@ fn find_in(parts: &[Cow<'_, str>], length: fn(&str) -> Option<f64>) -> Option<f6
 }
 
 /// The shortest length, where only a word or a number is asked for.
-fn one_word(parts: &[Cow<'_, str>]) -> Option<f64> {
-    let is_asked = |part: &Cow<'_, str>| ONE_WORD.find(part, is_only_answer).is_some();
+fn one_word(parts: &[Cow<'_, str>], is_meant: fn(&FoundPhrase<'_>) -> bool) -> Option<f64> {
+    let is_asked = |part: &Cow<'_, str>| ONE_WORD.find(part, is_meant).is_some();
     let wants_more = |part: &Cow<'_, str>| NOT_ONE_WORD.iter().any(|word| part.contains(word));
     (parts.iter().any(is_asked) && !parts.iter().any(wants_more)).then_some(TOKENS.0)
 }
 
 /// Whether a word or a number is all that its sentence asks for.
 fn is_only_answer(found: &FoundPhrase<'_>) -> bool {
-    const ENDS: [char; 4] = ['.', '!', '?', '\n'];
     let asked = found.before.ceil_char_boundary(found.before.len().saturating_sub(BEHIND_MAX));
     let goes_on = found.after.starts_with(" of") || found.after.starts_with(char::is_alphanumeric);
-    let before = found.before.rsplit(ENDS).next().unwrap_or_default();
-    let behind = found.after.split(ENDS).next().unwrap_or_default();
+    let has_more = found.after.strip_prefix(" and ").is_some_and(|more| !more.starts_with("no"));
+    let [before, behind] = sentence(found);
     let is_alone = || !NOT_ALONE.iter().any(|word| before.contains(word) || behind.contains(word));
-    !goes_on && REPLIES.iter().any(|verb| found.before[asked..].contains(verb)) && is_alone()
+    let close = &before[before.len().saturating_sub(found.before.len() - asked)..];
+    let is_wanted = || !NEGATIONS.iter().any(|word| close.contains(word));
+    let is_asked = REPLIES.iter().any(|verb| found.before[asked..].contains(verb));
+    !goes_on && !has_more && is_asked && is_alone() && is_wanted()
+}
+
+/// Whether it is so of each answer that instructions want.
+fn is_every_answer(found: &FoundPhrase<'_>) -> bool {
+    let sentence = sentence(found);
+    is_only_answer(found) && !CONDITIONS.iter().any(|word| sentence.iter().any(|part| part.contains(word)))
+}
+
+/// What stands before what was found in its sentence, and behind it.
+fn sentence<'t>(found: &FoundPhrase<'t>) -> [&'t str; 2] {
+    const ENDS: [char; 4] = ['.', '!', '?', '\n'];
+    let before = found.before.rsplit(ENDS).next().unwrap_or_default();
+    [before, found.after.split(ENDS).next().unwrap_or_default()]
 }
 
 /// The length of many of a kind, as in "Give me 50 names."
@@ -407,6 +426,8 @@ mod tests {
             "下一个十字路口在哪里？",
             "Mein Text hat 500 Wörter. Korrigiere ihn.",
             "Answer yes or no and explain why.",
+            "Output only the name and the price.",
+            "Is it worth it? Please don't answer just yes or no.",
             "Suggest 2025 Halloween costume ideas.",
             "Объясни в двух словах, что такое энтропия.",
             "Explique l'entropie en deux mots.",

@@ -1,6 +1,6 @@
 //! What phrases at the beginning and the end of a text say of the kind of work, where single words of English do not tell.
 
-use super::number_kinds::KINDS_ELSEWHERE;
+use super::number_kinds::{KINDS_ELSEWHERE, is_kind};
 use super::phrase_list::{FoundPhrase, PhraseList};
 
 /// So many bytes of each end are looked at.
@@ -190,7 +190,9 @@ const TERMS: &[&str] = &[
     "klein bottle",
     "cohomology",
     "abelian",
-    "galois",
+    "galois theory",
+    "galois group",
+    "galois extension",
     "sylow",
     "eigenvector",
     "banach space",
@@ -253,15 +255,15 @@ pub(super) fn asks_for_mathematics(text: &str) -> bool {
         let has_number = is_short && count_numbers(lower) >= 1;
         let is_meant = |found: &FoundPhrase<'_>| match found.group {
             0 => asks_for_proof(found),
-            1 | 7 | 8 => true,
+            1 | 8 => true,
+            7 => is_kind(found),
             2 => ends_sentence(found.after),
             3 => has_number && !found.after.starts_with(char::is_alphanumeric),
             4 => has_number,
             5 => is_short,
             _ => is_short && asks_for_ways(found),
         };
-        let integrates = || lower.contains("integrate") && words(lower).any(|word| word == "dx");
-        MATHEMATICS.find(lower, is_meant).is_some() || has_number && sets_sum(lower) || integrates()
+        MATHEMATICS.find(lower, is_meant).is_some() || has_number && sets_sum(lower) || sets_integral(lower)
     })
 }
 
@@ -324,12 +326,14 @@ fn names_error(text: &str) -> bool {
     })
 }
 
-/// As `src/tree.rs`, which is no address of a page or of a person.
+/// As `src/tree.rs`, which is no address of a page, as `data.go.kr`, or of a person.
 fn names_source(text: &str) -> bool {
     text.match_indices('.').any(|(at, _)| {
         let (before, after) = (&text[..at], &text[at + 1..]);
         let ending = after.split(|letter: char| !letter.is_ascii_alphanumeric()).next().unwrap_or_default();
-        SOURCES.contains(&ending) && {
+        let behind = after[ending.len()..].strip_prefix('.').unwrap_or_default();
+        let goes_on = behind.starts_with(|letter: char| letter.is_ascii_alphanumeric());
+        !goes_on && SOURCES.contains(&ending) && {
             let name = before.rsplit(char::is_whitespace).next().unwrap_or_default();
             let is_address = name.contains("//") || name.contains('@') || name.contains("www");
             !is_address && name.ends_with(|letter: char| letter.is_alphanumeric() || letter == '_')
@@ -341,6 +345,12 @@ fn names_source(text: &str) -> bool {
 fn asks_for_proof(found: &FoundPhrase<'_>) -> bool {
     let after = found.after.split_whitespace().next().unwrap_or_default();
     found.begins_clause() && !PEOPLE.contains(&after)
+}
+
+/// As in "Integrate sqrt(tan x) dx", but not in "Integrate Salesforce DX with Jenkins".
+fn sets_integral(text: &str) -> bool {
+    let says = |known: &str| words(text).any(|word| word == known);
+    text.contains("integrate") && says("dx") && (says("x") || text.contains(['(', '^', '=', '∫']))
 }
 
 /// As in "15% of 80", "25% off a price of 40", "Is 221 prime?" and what is asked of dice and trains.

@@ -65,7 +65,7 @@ impl<'t> QuestionText<'t> {
             && let Some(first) = asked_before(request, asked, own)
         {
             let before = &messages[first];
-            let task = light_task(messages, &said(before));
+            let task = light_task(request, &said(before));
             let question = task.map_or_else(|| question_texts(before), |task| vec![task.instruction]);
             let both: Vec<&str> = question.into_iter().chain(["\n", own]).collect();
             let text = QuestionText::from_parts(&both, context(first));
@@ -74,7 +74,7 @@ impl<'t> QuestionText<'t> {
         }
         let material = length(&given).saturating_sub(length(&own));
         let text = QuestionText::from_parts(&own, context(asked) + material);
-        match light_task(messages, &given) {
+        match light_task(request, &given) {
             Some(task) => QuestionText {
                 excerpt: Cow::Borrowed(task.instruction),
                 bytes: task.instruction.len(),
@@ -165,10 +165,12 @@ fn asked_before(request: &Request, asked: usize, own: &str) -> Option<usize> {
     let before = &request.messages[..asked];
     let from_users = before.iter().enumerate().rev().filter(|(_, message)| message.role == Role::User);
     let asking = from_users.take(LOOKED_BACK_AT).find(|(_, message)| asks(message));
-    let begins = |message: &Message| match question_texts(message)[..] {
-        [text] => message.role == Role::User && opens(text),
-        _ => false,
+    let is_opened = |message: &Message| match question_texts(message)[..] {
+        [] => false,
+        [text] => opens(text),
+        _ => true,
     };
+    let begins = |message: &Message| message.role == Role::User && is_opened(message);
     asking.map(|(at, _)| at).or_else(|| before.iter().position(begins)).or_else(|| {
         let instructions = before.iter().rposition(|message| message.role == Role::System)?;
         let bytes: usize = texts(&before[instructions]).map(str::len).sum();
@@ -177,7 +179,8 @@ fn asked_before(request: &Request, asked: usize, own: &str) -> Option<usize> {
 }
 
 /// The light task that a message or the instructions set.
-fn light_task<'t>(messages: &'t [Message], own: &[&'t str]) -> Option<LightTask<'t>> {
+fn light_task<'t>(request: &'t Request, own: &[&'t str]) -> Option<LightTask<'t>> {
+    let messages = &request.messages;
     let system = || {
         let mut instructions =
             messages.iter().take_while(|message| message.role == Role::System).flat_map(texts);
@@ -190,7 +193,8 @@ fn light_task<'t>(messages: &'t [Message], own: &[&'t str]) -> Option<LightTask<
         let instructions = messages.iter().take_while(|message| message.role == Role::System);
         instructions.flat_map(texts).find_map(|prompt| LightTask::label_of_system(prompt, length(own)))
     };
-    LightTask::of(own).or_else(system).or_else(label)
+    // Who has tools is to do more than to name something.
+    LightTask::of(own).or_else(system).or_else(|| label().filter(|_| request.tools.is_empty()))
 }
 
 /// The length of an answer of one word, where an application's instructions want no more.
@@ -321,6 +325,13 @@ mod tests {
         assert!(label.is_some_and(|tokens| (tokens - 4.0).abs() < 1e-9), "{label:?}");
         assert!(answer("Is the message angry? Answer yes or no.").is_some());
         assert_eq!(answer("You are a support agent. Write 300 words where a story is wanted."), None);
+        for of_some in [
+            "You help with invoices. If somebody asks for a total, reply with only the number.",
+            "You help with invoices. Never answer with just one word.",
+            "You help with invoices. Output only the name and the address of who is meant.",
+        ] {
+            assert_eq!(answer(of_some), None, "{of_some}");
+        }
     }
 
     #[test]
@@ -335,6 +346,10 @@ mod tests {
         let text = QuestionText::of(&request);
         assert_eq!(text.excerpt, title);
         assert!(text.answer.is_some_and(|answer| answer < 3.0));
+        let task = "Find the race in the scheduler, where tests hang once in 500 runs.";
+        let help = "You help writers who look for a title for their books.";
+        let request = chat(&[(Role::System, "Be kind."), (Role::System, help), (Role::User, task)]);
+        assert_eq!(QuestionText::of(&request).excerpt, task);
     }
 
     #[test]

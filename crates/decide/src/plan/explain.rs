@@ -79,8 +79,11 @@ fn short_answer(
 ) -> Option<BudgetReason<'static>> {
     let usual = request.demand.models.get(&best.model)?.solution;
     let is_short = best.solution_by == LimitedBy::Caller && best.solution < usual;
-    let is_said = matches!(thought, BudgetReason::Total(_));
-    (is_short && !is_said).then_some(BudgetReason::Total(request.budget.members.total))
+    let members = &request.budget.members;
+    let is_own = request.budget.solution.is_some_and(|stated| stated <= best.solution);
+    let member = if is_own { members.solution } else { members.total };
+    let is_said = matches!(thought, BudgetReason::Total(said) if said == member);
+    (is_short && !is_said).then_some(BudgetReason::Total(member))
 }
 
 /// The caller's member that asks for a thought, where one does.

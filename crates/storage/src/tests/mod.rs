@@ -12,6 +12,7 @@ mod keys;
 mod postgres;
 mod replicas;
 mod restart;
+mod stories;
 
 use std::future::poll_fn;
 use std::path::Path;

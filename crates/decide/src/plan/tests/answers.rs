@@ -258,6 +258,12 @@ fn a_limit_that_leaves_an_answer_less_than_it_usually_takes_is_named() {
     let says = "its answer of up to 200 tokens limited by max_completion_tokens";
     assert!(why(200).contains(says), "{}", why(200));
     assert!(!why(2000).contains("its answer"), "{}", why(2000));
+    let own = |w: &mut PlanFixture| {
+        w.demands[0].solution = Tokens(500);
+        (w.budget.solution, w.budget.thinking) = (Some(Tokens(200)), Some(Tokens::ZERO));
+    };
+    let why = spacious(EnforcementClass::Native).with(own).plan().unwrap().why;
+    assert!(why.contains("its answer of up to 200 tokens limited by budget.solution_tokens"), "{why}");
 }
 
 #[test]
