@@ -129,7 +129,7 @@ async fn a_killed_replica_gives_everybody_back_what_it_did_not_use() {
     let other = &all[0];
     until("the rest is to be had", async || other.obtain("key", 820).await.is_ok()).await;
     let short = other.obtain("key", 821).await.unwrap_err();
-    assert!(short.to_string().contains("leaves 0.00000082"), "{short}");
+    assert!(short.to_string().contains("has 0.00000082 USD left"), "{short}");
 }
 
 /// CR-09 for the coordinator: the database is away for a while.
