@@ -7,7 +7,7 @@ use stint_sessions::history::{HistoryStore, WritableRecord};
 use stint_types::units::Timestamp;
 
 use super::super::history::SqlHistoryStore;
-use super::super::sql::{SqlConnection, SqlDatabase, Statement};
+use super::super::sql::{SqlDatabase, Statement};
 use super::super::sqlite::Sqlite;
 use super::settings;
 
