@@ -78,7 +78,7 @@ fn serve(end: Extreme, upstream: &Upstream) -> Process {
     let folder = Folder::new(&configuration(end, &upstream.base));
     let env = |name: &str| (name == "STINT_LEDGER").then(|| ":memory:".to_owned());
     let loaded = config::load(Some(&folder.path().join("stint.toml")), &env);
-    loaded.map(drop).unwrap_or_else(|mistakes| panic!("{end:?}: {mistakes}"));
+    loaded.map_or_else(|mistakes| panic!("{end:?}: {mistakes}"), drop);
     folder.serve()
 }
 
