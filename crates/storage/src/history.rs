@@ -232,8 +232,10 @@ fn texts(row: &SqlRow) -> Result<(String, String), sqlx::Error> {
 fn row(written: &WritableRecord, dialect: SqlDialect) -> [SqlValue; COLUMNS] {
     let RequestRecord { account, key, decision, .. } = &**written.record();
     let (decided, outcome) = (written.stored_decision(), written.stored_outcome());
-    let packed = (dialect == SqlDialect::Sqlite).then(|| pack(&decided, outcome));
-    let (decided, outcome) = if packed.is_some() { (String::new(), "") } else { (decided, outcome) };
+    let (decided, outcome, packed) = match dialect {
+        SqlDialect::Sqlite => (String::new(), "", Some(pack(decided, outcome))),
+        SqlDialect::Postgres => (decided, outcome, None),
+    };
     let (id, at) = (decision.id.to_sql(), decision.at.to_sql());
     [id, account.to_sql(), at, decided.to_sql(), outcome.to_sql(), key.to_sql(), packed.to_sql()]
 }

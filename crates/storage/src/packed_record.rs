@@ -6,17 +6,24 @@
 const WORDS: &[u8] = include_bytes!("record_words.txt");
 /// The first byte of what is packed with [`WORDS`].
 const FORMAT: u8 = 1;
+/// That byte, and how long the text is: four bytes, the least first.
+const HEAD: usize = 5;
 /// No record comes near it.
 const TEXT_MAX: u32 = 64 << 20;
 
 /// Both texts as one value. They are JSON on one line each.
-pub(crate) fn pack(decision: &str, outcome: &str) -> Vec<u8> {
-    let mut text = String::with_capacity(decision.len() + outcome.len() + 1);
-    text.push_str(decision);
+pub(crate) fn pack(decision: String, outcome: &str) -> Vec<u8> {
+    let mut text = decision;
     text.push('\n');
     text.push_str(outcome);
-    let mut packed = lz4_flex::block::compress_prepend_size_with_dict(text.as_bytes(), WORDS);
-    packed.insert(0, FORMAT);
+    let most = HEAD + lz4_flex::block::get_maximum_output_size(text.len());
+    let mut packed = vec![0; most];
+    let written = lz4_flex::block::compress_into_with_dict(text.as_bytes(), &mut packed[HEAD..], WORDS);
+    let length = u32::try_from(text.len()).unwrap_or(u32::MAX);
+    packed[0] = FORMAT;
+    packed[1..HEAD].copy_from_slice(&length.to_le_bytes());
+    // It has room for the longest there can be.
+    packed.truncate(HEAD + written.unwrap_or(0));
     packed
 }
 
@@ -60,7 +67,7 @@ mod tests {
 
     #[test]
     fn a_record_comes_back_as_it_was_and_is_shorter() {
-        let packed = pack(DECISION, OUTCOME);
+        let packed = pack(DECISION.to_owned(), OUTCOME);
         assert!(packed.len() * 2 < DECISION.len() + OUTCOME.len(), "{}", packed.len());
         assert_eq!(unpack(&packed).unwrap(), (DECISION.to_owned(), OUTCOME.to_owned()));
     }
@@ -77,7 +84,7 @@ mod tests {
 
     #[test]
     fn what_is_damaged_is_told_from_what_is_newer() {
-        let packed = pack(DECISION, OUTCOME);
+        let packed = pack(DECISION.to_owned(), OUTCOME);
         assert_eq!(unpack(&[]), Err(UnpackError::Empty));
         assert_eq!(unpack(&[2, 0, 0]), Err(UnpackError::Format(2)));
         assert_eq!(unpack(&[1, 255, 255, 255, 255, 0]), Err(UnpackError::Torn));

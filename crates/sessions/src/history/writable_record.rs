@@ -56,12 +56,12 @@ impl WritableRecord {
         &self.record
     }
 
-    /// The decision as the store has it.
+    /// The decision as the store has it, with room for the outcome behind it.
     pub fn stored_decision(&self) -> String {
         let Decision { why, episode, context, .. } = &self.record.decision;
         let private = PrivateMembers { why, episode: episode.as_ref(), words: &context.words };
-        let public = &self.text().decision;
-        let mut text = json(&private, PRIVATE_BYTES + public.len());
+        let RecordText { decision: public, outcome } = self.text();
+        let mut text = json(&private, PRIVATE_BYTES + public.len() + outcome.len() + 1);
         // Both are objects, and neither is empty.
         text.pop();
         text.push(',');
