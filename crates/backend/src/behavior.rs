@@ -60,7 +60,7 @@ pub enum BehaviorObservation {
     },
 }
 
-/// What a target's calls have shown so far, whoever made them.
+/// What a target's calls have shown so far, by all accounts.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct BehaviorTracker {
     behavior: TargetBehavior,

@@ -39,7 +39,7 @@ pub(super) fn report(scale: &FreeAnswerScale, exams: &[Exam]) -> String {
         text,
         "\nEach unit of the level counts {per_level:.2}. A model that gets half of MMLU-Pro right is right in half of its free answers \
          where the usual thought has e^{middle:.2} tokens. Each e-fold of a shorter one adds {per_fold_shorter:.2} to the logit, \
-         and each of a longer one takes {per_fold_longer:.2}, and {per_fold_unthought:.2} more where there is no thought, \
+         and each of a longer one takes {per_fold_longer:.2}. Without a thought it takes {per_fold_unthought:.2} more, \
          less {unthought_per_level:.2} for each unit of a level above 0.\n\n| set | usual thought, ln tokens | models | weight | foretold | reached \
          | off, mean | off, mean of distances |\n|---|---|---|---|---|---|---|---|\n"
     );

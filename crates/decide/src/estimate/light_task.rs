@@ -188,7 +188,7 @@ fn opening_question<'t>(first: &'t str, last: &str) -> Option<&'t str> {
     (last.len() > INSTRUCTION_MAX && !is_of_oneself(line)).then_some(line)
 }
 
-/// As in "When do I have to pay this?": what follows tells of whoever asks, and does not say it.
+/// As in "When do I have to pay this?": what follows tells about the person who asks, and does not say it.
 fn is_of_oneself(line: &str) -> bool {
     const OWN: [&str; 8] = ["i", "we", "my", "our", "ich", "wir", "je", "nous"];
     let lower = line.to_lowercase();

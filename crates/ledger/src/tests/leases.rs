@@ -38,7 +38,7 @@ fn sleeper(clock_went_on: bool) {
     world.run(LASTS * 2);
     assert_eq!(books(&world.vault.state()), (200, 0), "it is reclaimed, and what it had sent is posted");
     let counted = [0, 1].map(|one: usize| world.machines[one].posted.0.load(Ordering::Relaxed));
-    assert_eq!(counted, [0, 200], "whoever reclaims it counts it");
+    assert_eq!(counted, [0, 200], "the replica that reclaims it counts it");
     let taken = world.obtain(1, 800).unwrap();
     // Before it knows anything.
     world.machines[0].link.send_replace(CoordinatorLink::Cut);
