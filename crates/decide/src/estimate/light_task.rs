@@ -2,11 +2,11 @@
 //! it in another form, telling its language or mood, looking something up in it. What is estimated is the instruction, however hard
 //! the text may read.
 
-use super::follow_up::is_small_talk;
 use super::light_task_words::{
     AT_HAND, BEFORE_NOUNS, FORMAL, INSTRUCTIONS, LightAnswer, MORE, NAMED, NAMED_ANSWERS, NAMES_OF_TEXTS,
     POLITE, PROGRAMS, VERBS_AND_NOUNS,
 };
+use super::looked_up::{is_count, is_looked_up, is_of_oneself};
 use super::phrase_list::FoundPhrase;
 use super::scale::as_number;
 use super::stated_length::stated_length;
@@ -23,64 +23,6 @@ const BYTES_PER_TOKEN: f64 = 3.5;
 const SUMMARY: f64 = 160.0;
 const LABEL: f64 = 12.0;
 
-/// A text in which something is looked up has at least so many bytes, or else it is the question itself.
-const LOOKED_UP_MIN: usize = 1_500;
-/// How questions begin that are looked up,
-const LOOKED_UP: [&str; 22] = [
-    "who ",
-    "when ",
-    "where ",
-    "what time ",
-    "which day ",
-    "on which ",
-    "how many ",
-    "how much ",
-    "wer ",
-    "wann ",
-    "wo ",
-    "qui ",
-    "quand ",
-    "où ",
-    "¿quién ",
-    "¿cuándo ",
-    "¿dónde ",
-    "кто ",
-    "когда ",
-    "где ",
-    "谁",
-    "誰",
-];
-/// and what they ask for that is found by thinking.
-const THOUGHT_OUT: [&str; 28] = [
-    "ways",
-    "different",
-    "distinct",
-    "possible",
-    "integers",
-    "pairs",
-    "minimum",
-    "bug",
-    "crash",
-    "leak",
-    "wrong",
-    "fail",
-    "deadlock",
-    "mistake",
-    "problem",
-    "should",
-    "would",
-    "could",
-    "terminat",
-    "fehler",
-    "falsch",
-    "sollte",
-    "erreur",
-    "error",
-    "ошибк",
-    "错",
-    "間違",
-    "应该",
-];
 /// What stands before the question or behind it where a program put it beside its text.
 const QUESTION_LABELS: [&str; 9] =
     ["question:", "user question:", "q:", "query:", "user query:", "frage:", "pregunta:", "问题：", "質問："];
@@ -96,14 +38,6 @@ const ANSWER_LABELS: [&str; 10] = [
     "答案：",
     "回答：",
 ];
-/// What amounts are asked for that are worked out.
-const COUNTED: [&str; 9] =
-    ["total", "altogether", "combined", " left", "remain", " each", " per ", "twice", " need"];
-/// What riddles say, where who lives where is found by thinking. They have no more bytes than this.
-const RIDDLES: [&str; 6] =
-    ["riddle", "puzzle", "lives next to", "to the left of", "to the right of", "exactly one of"];
-const RIDDLE_MAX: usize = 4_000;
-
 /// A light task: its instruction, and the usual length of its answer, as the logarithm of tokens.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) struct LightTask<'t> {
@@ -188,13 +122,6 @@ fn opening_question<'t>(first: &'t str, last: &str) -> Option<&'t str> {
     (last.len() > INSTRUCTION_MAX && !is_of_oneself(line)).then_some(line)
 }
 
-/// As in "When do I have to pay this?": what follows tells about the person who asks, and does not say it.
-fn is_of_oneself(line: &str) -> bool {
-    const OWN: [&str; 8] = ["i", "we", "my", "our", "ich", "wir", "je", "nous"];
-    let lower = line.to_lowercase();
-    lower.split(|letter: char| !letter.is_alphanumeric()).any(|word| OWN.contains(&word))
-}
-
 /// What stands behind a first sentence that tells a model who it is: "You are a translator."
 fn behind_role(prompt: &str) -> Option<&str> {
     const ROLES: [&str; 4] = ["You are ", "You're ", "Act as ", "Du bist "];
@@ -202,36 +129,6 @@ fn behind_role(prompt: &str) -> Option<&str> {
     let end =
         [". ", ".\n", "\n"].iter().filter_map(|sign| role.find(sign).map(|at| at + sign.len())).min()?;
     Some(role[end..].trim_start())
-}
-
-/// Whether a line beside a long text asks for something that stands in it, or for nothing. Programs are no such texts.
-fn is_looked_up(message: &[&str], bytes: usize, line: &str) -> bool {
-    if bytes < LOOKED_UP_MIN || line.len() > INSTRUCTION_MAX {
-        return false;
-    }
-    let lower = line.trim().to_lowercase();
-    let asks = LOOKED_UP.iter().any(|begins| lower.starts_with(begins)) && !is_joined(&lower);
-    let counts = is_count(&lower) && COUNTED.iter().any(|word| lower.contains(word));
-    let thinks = counts || THOUGHT_OUT.iter().chain(MORE).any(|word| lower.contains(word));
-    let is_told = || !is_riddle(message, bytes) && !message.iter().any(|part| part.contains("```"));
-    !thinks && (asks && is_told() || is_small_talk(line) && !lower.contains('?'))
-}
-
-/// As in "When you have read it, write a plan", "Quand tu l'as lu, …" and Italian "Qui trovi …", which ask nothing of the text.
-fn is_joined(lower: &str) -> bool {
-    const JOINING: [&str; 6] = ["when ", "where ", "quand ", "qui ", "où ", "когда "];
-    const ASKING: [&str; 10] = ["is", "are", "was", "were", "do", "does", "did", "has", "had", "will"];
-    let rest = JOINING.iter().find_map(|begins| lower.strip_prefix(begins));
-    let next = rest.map(|rest| rest.split_whitespace().next().unwrap_or_default());
-    !lower.contains('?') && next.is_some_and(|next| !ASKING.contains(&next))
-}
-
-fn is_count(line: &str) -> bool {
-    line.get(..3).is_some_and(|start| start.eq_ignore_ascii_case("how"))
-}
-
-fn is_riddle(message: &[&str], bytes: usize) -> bool {
-    bytes <= RIDDLE_MAX && message.iter().any(|part| RIDDLES.iter().any(|words| part.contains(words)))
 }
 
 /// The instruction that a text begins with.

@@ -29,6 +29,7 @@ mod lexeme;
 mod lexeme_counts;
 mod light_task;
 mod light_task_words;
+mod looked_up;
 mod number_kinds;
 mod number_words;
 mod option_shape;
