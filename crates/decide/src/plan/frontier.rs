@@ -8,8 +8,8 @@ use super::request::PlanRequest;
 /// request, a level that is off by half a logit makes .995 or .998 of it. A hair more than .002, since chances are rounded.
 const SUCCESS_TIE: f64 = 0.002_000_001;
 
-/// So much more success is not paid for with a dearer model, where a right answer is worth so many dollars: no more than .002 dollars' worth
-/// of it, since who pays ten dollars for an answer has a use for half of a thousandth.
+/// So much more success is not paid for with a dearer model, where a right answer is worth so many dollars. It is .002 dollars' worth at
+/// most: at ten dollars an answer even half of a thousandth is worth half a cent.
 pub fn success_tie(worth: f64) -> f64 {
     SUCCESS_TIE / worth.max(1.0)
 }
