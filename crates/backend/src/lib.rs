@@ -13,6 +13,7 @@ mod output_stats;
 mod prefill;
 pub mod remote;
 pub mod scripted;
+mod shown_by;
 mod speed;
 mod tool_calls;
 mod unavailable;
@@ -39,6 +40,7 @@ pub use failure::{
 };
 pub use outage::TargetOutage;
 pub use output_stats::{OutputStats, weighted_characters};
+pub use shown_by::ShownBy;
 pub use unavailable::UnavailableBackend;
 
 /// The pieces of one generation, the last of them a [`Piece::End`]. Dropping it cancels the generation.

@@ -13,6 +13,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use dashmap::DashMap;
 
+use stint_backend::ShownBy;
 use stint_backend::fleet::FlowId;
 use stint_types::catalog::{Catalog, EnforcementClass, HandOff, Model};
 use stint_types::units::Tokens;
@@ -34,7 +35,7 @@ pub(crate) struct Demotions {
 /// A model as the calls of one account have shown it.
 #[derive(Debug, Clone)]
 struct AccountCorrection {
-    flow: FlowId,
+    shown_by: ShownBy<FlowId>,
     model: Arc<Model>,
 }
 
@@ -75,8 +76,8 @@ impl Demotions {
 
     /// The corrected model as it is for this account, if it was corrected.
     fn known(&self, name: &Arc<str>, flow: FlowId) -> Option<Arc<Model>> {
-        let own = self.of_one.get(name).filter(|own| own.flow == flow).map(|own| own.model.clone());
-        own.or_else(|| self.models.get(name).map(|model| model.clone()))
+        let own = self.of_one.get(name).filter(|own| own.shown_by.holds_for(&flow));
+        own.map(|own| own.model.clone()).or_else(|| self.models.get(name).map(|model| model.clone()))
     }
 
     /// Corrects a model for all; true if it was not corrected for all before.
@@ -90,19 +91,15 @@ impl Demotions {
     /// Corrects a model for the account whose call has shown it; for all, if another account's has before, or if it was a call of our
     /// own.
     fn correct(&self, name: &Arc<str>, flow: Option<FlowId>, corrected: Model) -> CorrectedFor {
-        let other = self.of_one.get(name).map(|own| own.flow).filter(|other| Some(*other) != flow);
-        match flow.filter(|_| other.is_none()) {
-            Some(flow) => {
-                let own = AccountCorrection { flow, model: Arc::new(corrected) };
-                self.of_one.insert(name.clone(), own);
-                self.any.store(true, Ordering::Release);
-                CorrectedFor::Account
-            }
-            None => {
-                self.insert(name, corrected);
-                CorrectedFor::All
-            }
+        let mut shown_by = self.of_one.get(name).map(|own| own.shown_by).unwrap_or_default();
+        shown_by.record(flow);
+        if shown_by.holds_for_all() {
+            self.insert(name, corrected);
+            return CorrectedFor::All;
         }
+        self.of_one.insert(name.clone(), AccountCorrection { shown_by, model: Arc::new(corrected) });
+        self.any.store(true, Ordering::Release);
+        CorrectedFor::Account
     }
 
     /// The native budget of a model did not hold, in a call of this account or in one of our own. The class that holds it from now on,
@@ -112,8 +109,8 @@ impl Demotions {
         model: &Model,
         flow: Option<FlowId>,
     ) -> Option<(EnforcementClass, CorrectedFor)> {
-        let is_own = |flow: FlowId| self.of_one.get(&model.name).is_some_and(|own| own.flow == flow);
-        if self.models.contains_key(&model.name) || flow.is_some_and(is_own) {
+        let own = self.of_one.get(&model.name).map(|own| own.shown_by).unwrap_or_default();
+        if self.models.contains_key(&model.name) || flow.is_some_and(|flow| own.holds_for(&flow)) {
             return None;
         }
         let classes: Vec<EnforcementClass> =

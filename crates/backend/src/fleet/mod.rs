@@ -32,7 +32,6 @@ mod queue;
 mod recent_waits;
 mod retry;
 mod settings;
-mod shown_by;
 mod target;
 mod target_breaker;
 mod target_set;

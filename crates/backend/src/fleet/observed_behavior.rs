@@ -1,32 +1,31 @@
 //! How a target was seen to treat its limits, for each account: what one account's texts alone show changes nothing for others.
 
-use crate::{BehaviorObservation, BehaviorTracker, TargetBehavior};
+use crate::{BehaviorObservation, BehaviorTracker, ShownBy, TargetBehavior};
 
-use super::shown_by::ShownBy;
 use super::target::FlowId;
 
 /// What the calls of all accounts have shown of one target.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct ObservedBehavior {
     tracker: BehaviorTracker,
-    shows_thoughts: ShownBy,
-    breaks_limits: ShownBy,
-    ignores_switch: ShownBy,
+    shows_thoughts: ShownBy<FlowId>,
+    breaks_limits: ShownBy<FlowId>,
+    ignores_switch: ShownBy<FlowId>,
 }
 
 impl ObservedBehavior {
     /// A call of this account has shown something.
     pub(super) fn record(&mut self, flow: FlowId, observation: BehaviorObservation) {
         match observation {
-            BehaviorObservation::ShowsThoughts => self.shows_thoughts.record(flow),
-            BehaviorObservation::Overran { is_counted: true, .. } => self.breaks_limits.confirm(),
-            BehaviorObservation::Overran { .. } => self.breaks_limits.record(flow),
+            BehaviorObservation::ShowsThoughts => self.shows_thoughts.record(Some(flow)),
+            BehaviorObservation::Overran { is_counted: true, .. } => self.breaks_limits.record(None),
+            BehaviorObservation::Overran { .. } => self.breaks_limits.record(Some(flow)),
             BehaviorObservation::ThinkingSwitched(false) => {
                 // What was seen before it was asked once more is over.
                 if !self.tracker.behavior().ignores_switch {
                     self.ignores_switch = ShownBy::default();
                 }
-                self.ignores_switch.record(flow);
+                self.ignores_switch.record(Some(flow));
             }
             BehaviorObservation::ThinkingSwitched(true) | BehaviorObservation::Counted { .. } => {}
         }
@@ -37,9 +36,9 @@ impl ObservedBehavior {
     pub(super) fn behavior(&self, flow: FlowId) -> TargetBehavior {
         let seen = self.tracker.behavior();
         TargetBehavior {
-            shows_thoughts: self.shows_thoughts.holds_for(flow),
-            breaks_limits: self.breaks_limits.holds_for(flow),
-            ignores_switch: seen.ignores_switch && self.ignores_switch.holds_for(flow),
+            shows_thoughts: self.shows_thoughts.holds_for(&flow),
+            breaks_limits: self.breaks_limits.holds_for(&flow),
+            ignores_switch: seen.ignores_switch && self.ignores_switch.holds_for(&flow),
             ..seen
         }
     }

@@ -9,6 +9,8 @@ use std::time::Duration;
 
 use tokio::time::Instant;
 
+use crate::ShownBy;
+
 use super::breaker::{Breaker, BreakerAdmission, BreakerSettings, CallFailureKind, CompletedCall, TripCause};
 use super::target::FlowId;
 use super::window::SuccessCounts;
@@ -42,8 +44,7 @@ pub(super) struct TargetBreaker {
 #[derive(Debug, Clone, Copy, Default)]
 struct FailureRow {
     count: u32,
-    first: Option<FlowId>,
-    is_of_several: bool,
+    accounts: ShownBy<FlowId>,
 }
 
 /// The two accounts whose calls ended last, and when.
@@ -155,9 +156,9 @@ impl TargetBreaker {
     /// The target asked for no calls for a while, and nothing is wrong with it.
     pub(super) fn park(&mut self, flow: FlowId, ended: CompletedCall) {
         self.callers.record(flow, ended.now);
-        self.row.add_account(flow);
+        self.row.accounts.record(Some(flow));
         self.own_mut(flow, ended.now).park(ended);
-        if self.row.is_of_several {
+        if self.row.accounts.holds_for_all() {
             self.all.park(ended);
         }
     }
@@ -171,7 +172,7 @@ impl TargetBreaker {
     ) -> Option<Trip> {
         self.callers.record(flow, ended.now);
         if kind == CallFailureKind::Paused {
-            self.row.add_account(flow);
+            self.row.accounts.record(Some(flow));
         } else {
             self.row.record(flow);
         }
@@ -201,7 +202,7 @@ impl TargetBreaker {
             }
             return self.all.record_failure(kind, ended);
         }
-        if self.row.is_of_several {
+        if self.row.accounts.holds_for_all() {
             self.all.set_failures(self.row.count.saturating_sub(1));
             return self.all.record_failure(kind, ended);
         }
@@ -243,11 +244,7 @@ impl TargetBreaker {
 impl FailureRow {
     fn record(&mut self, flow: FlowId) {
         self.count = self.count.saturating_add(1);
-        self.add_account(flow);
-    }
-
-    fn add_account(&mut self, flow: FlowId) {
-        self.is_of_several |= *self.first.get_or_insert(flow) != flow;
+        self.accounts.record(Some(flow));
     }
 }
 

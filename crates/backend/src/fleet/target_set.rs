@@ -8,6 +8,8 @@ use tokio::time::Instant;
 use stint_types::chat::SigningDomain;
 use stint_types::units::SeededRng;
 
+use crate::ShownBy;
+
 use super::breaker::{BreakerAdmission, CallFailureKind, CompletedCall};
 use super::choice::{AffinityKey, TargetCandidate, choose_target, name_hash};
 use super::latency::Latency;
@@ -16,7 +18,6 @@ use super::load::ReportedLoad;
 use super::prompt_cache::PromptCacheEstimate;
 use super::recent_waits::RecentWaits;
 use super::retry::RetryBudget;
-use super::shown_by::ShownBy;
 use super::target::FlowId;
 use super::target_breaker::{TargetBreaker, Trip};
 use super::{PermitRequest, Settings};
@@ -121,7 +122,7 @@ pub(super) struct TargetState {
 #[derive(Debug, Clone, Copy)]
 struct Distrust {
     until: Instant,
-    shown_by: ShownBy,
+    shown_by: ShownBy<FlowId>,
 }
 
 impl TargetSet {
@@ -346,10 +347,7 @@ impl TargetSet {
             return;
         }
         let mut shown_by = earlier.map(|earlier| earlier.shown_by).unwrap_or_default();
-        match flow {
-            Some(flow) => shown_by.record(flow),
-            None => shown_by.confirm(),
-        }
+        shown_by.record(flow);
         *distrust = Some(Distrust { until: now + DISTRUST_TIME, shown_by });
     }
 
@@ -452,7 +450,7 @@ impl TargetSet {
 
 impl TargetState {
     fn is_trusted(&self, flow: FlowId, now: Instant) -> bool {
-        self.distrust.is_none_or(|distrust| distrust.until <= now || !distrust.shown_by.holds_for(flow))
+        self.distrust.is_none_or(|distrust| distrust.until <= now || !distrust.shown_by.holds_for(&flow))
     }
 
     /// A request of more calls than there are places goes where it is alone.

@@ -6,6 +6,8 @@
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use crate::ShownBy;
+
 /// After so many answers in a row that show the opposite, a target's text is taken to begin otherwise: where they are of several
 /// accounts, or of one.
 const ROW_OF_SEVERAL: u32 = 2;
@@ -28,10 +30,8 @@ struct OpeningEvidence {
     is_closed: bool,
     /// So many answers in a row have shown the opposite.
     row: u32,
-    /// Whose the first of them is.
-    first: AnswerOwner,
-    /// True if they are of several accounts.
-    is_of_several: bool,
+    /// Whose they are.
+    row_owners: ShownBy<Arc<str>>,
 }
 
 impl ImplicitThought {
@@ -69,12 +69,12 @@ impl OpeningEvidence {
             return;
         }
         if self.row == 0 {
-            (self.first, self.is_of_several) = (owner.clone(), false);
+            self.row_owners = ShownBy::default();
         }
         self.row += 1;
-        self.is_of_several |= self.first != *owner;
+        self.row_owners.record(owner.clone());
         let wanted = match owner {
-            Some(_) if self.is_of_several => ROW_OF_SEVERAL,
+            Some(_) if self.row_owners.holds_for_all() => ROW_OF_SEVERAL,
             Some(_) => ROW_OF_ONE,
             None if is_closed => CLOSING_ROW,
             None => OPENING_ROW,
