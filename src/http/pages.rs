@@ -19,6 +19,7 @@ use super::auth;
 use super::error::{ApiError, codes};
 use super::json_response::json_response;
 use super::path_params::PathParams;
+use super::rounding::rounded;
 
 /// `GET /v1/models`: real models and routes, and what the effort words mean here.
 pub(super) async fn models(
@@ -147,9 +148,10 @@ pub(super) async fn allowance(
 }
 
 /// How a budget stands to its pace: what a dollar of it counts now, what is spent of it and what may be for it to last.
-fn pace(standing: PaceStatus) -> Value {
+pub(super) fn pace(standing: PaceStatus) -> Value {
     let PaceStatus { price, rate, target } = standing;
-    json!({ "shadow_price": price, "usd_per_hour": rate * 3_600.0, "target_usd_per_hour": target * 3_600.0 })
+    let (hourly, target) = (rate * 3_600.0, target * 3_600.0);
+    rounded(json!({ "shadow_price": price, "usd_per_hour": hourly, "target_usd_per_hour": target }))
 }
 
 /// How one limit stands.
@@ -222,4 +224,16 @@ pub(super) async fn metrics(State(service): State<Arc<ApiState>>) -> Response {
     (service.refresh)();
     ([(header::CONTENT_TYPE, "text/plain; version=0.0.4; charset=utf-8")], service.metrics.render())
         .into_response()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_pace_is_shown_without_the_digits_that_its_sums_leave() {
+        let shown = pace(PaceStatus { price: 0.1 + 0.2, rate: 1.0 / 3.0, target: 0.5 });
+        let expected = json!({ "shadow_price": 0.3, "usd_per_hour": 1_200.0, "target_usd_per_hour": 1_800.0 });
+        assert_eq!(shown, expected);
+    }
 }

@@ -6,6 +6,7 @@ use std::time::Duration;
 use serde_json::{Value, json};
 
 use crate::gateway::{Gateway, PaceStatus};
+use crate::http::pages;
 use stint_ledger::{AccountTotals, LimitStatus};
 use stint_types::tenant::{AccountTerms, Directory};
 use stint_types::units::{Amount, Facet, Holder, Timestamp, Unit, Window};
@@ -125,9 +126,6 @@ impl LimitRow {
             Facet::Tag(tag) => Some(format!("tag {tag}")),
             Facet::Whole | Facet::Episode(_) | Facet::Tool(..) => None,
         };
-        let pace = self.pace.map(|PaceStatus { price, rate, target }| {
-            json!({ "shadow_price": price, "usd_per_hour": rate * 3600.0, "target_usd_per_hour": target * 3600.0 })
-        });
         json!({
             "unit": limit.unit.as_str(),
             "window": (limit.unit != Unit::Concurrency).then(|| limit.window.to_string()),
@@ -138,7 +136,7 @@ impl LimitRow {
             "left": number(*left),
             "starts_at": self.starts_at,
             "resets_at": resets_at,
-            "pace": pace,
+            "pace": self.pace.map(pages::pace),
             "runs_out_at": self.runs_out_at,
         })
     }
