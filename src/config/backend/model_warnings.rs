@@ -76,8 +76,8 @@ fn is_unpriced(declared: &DeclaredModel) -> bool {
 
 fn unpriced(models: &[&DeclaredModel]) -> ValueError {
     let what = format!(
-        "no price is known of {}, not even by its name: it serves requests that name it, is left out of auto and of \
-         every other choice, and keys with a limit on money are refused it",
+        "no price is known of {}, not even by name: such a model serves requests that name it, is left out of auto and \
+         of every other choice, and keys with a limit on money are refused it",
         names(models)
     );
     ValueError::new(what, PRICES)
@@ -104,7 +104,7 @@ fn boundless(models: &[&DeclaredModel]) -> ValueError {
         "the context of {} is not known: prompts of any length are passed on, and no answer is limited by it",
         names(models)
     );
-    ValueError::new(what, "say context, in tokens, as its server was given it")
+    ValueError::new(what, "say context, in tokens, as the server was given it")
 }
 
 /// A model of which only the name is known is taken for one that does not think, and what callers say of its thinking is
@@ -116,10 +116,10 @@ fn is_thinking_unknown(declared: &DeclaredModel) -> bool {
 fn thinking_unknown(models: &[&DeclaredModel]) -> ValueError {
     let names = names(models);
     let what = format!(
-        "it is not known whether {names} can think: treated as one that does not, so budgets and efforts stated for its \
-         thinking have no effect"
+        "it is not known whether {names} can think: no thought is expected, so budgets and efforts stated for one have \
+         no effect"
     );
-    ValueError::new(what, "say thinking_max (0 if it does not) or efforts, or run `stint probe`")
+    ValueError::new(what, "say thinking_max (0 for no thoughts) or efforts, or run `stint probe`")
 }
 
 /// A model that is not known to do anything but chat refuses tools, forms and images.
@@ -131,13 +131,13 @@ fn no_capabilities(models: &[&DeclaredModel]) -> ValueError {
     let names = names(models);
     if models.iter().all(|declared| declared.model.has_capability(Capability::Json)) {
         let what = format!(
-            "{names} is taken to do nothing beside text and JSON: requests with tools or images are refused, and a schema is told in \
-             words"
+            "nothing beside text and JSON is expected of {names}: requests with tools or images are refused, and a schema is \
+             told in words"
         );
         return ValueError::new(what, "say capabilities = [\"tools\", \"json\"], as it is");
     }
     let what = format!(
-        "{names} is taken to do nothing beside plain text: requests with tools, a schema for the answer or images are refused"
+        "nothing beside plain text is expected of {names}: requests with tools, a schema for the answer or images are refused"
     );
     ValueError::new(
         what,
@@ -157,9 +157,9 @@ fn is_ability_unknown(declared: &DeclaredModel) -> bool {
 fn ability_unknown(models: &[&DeclaredModel]) -> ValueError {
     let names = names(models);
     let what = format!(
-        "how able {names} is, is not known: `auto` uses the parameters in the name, or treats it as a usual model"
+        "the ability of {names} is not known: `auto` goes by the parameters in the name, or takes the usual one"
     );
-    ValueError::new(what, "say ability, the share of MMLU-Pro that it gets right, like 0.7")
+    ValueError::new(what, "say ability, the share of MMLU-Pro that is right, like 0.7")
 }
 
 fn answers(declared: &DeclaredModel) -> bool {

@@ -269,5 +269,5 @@ fn the_check_says_at_what_a_model_is_weighed_and_which_is_left_out() {
     let said = warnings.join("\n");
     assert!(said.contains("gpt-5-mini is weighed at 0.25 and 2 dollars"), "{said}");
     assert!(said.contains("mine is weighed at 0.05 and 0.2 dollars"), "{said}");
-    assert!(said.contains("no price is known of some/thing, not even by its name"), "{said}");
+    assert!(said.contains("no price is known of some/thing, not even by name"), "{said}");
 }

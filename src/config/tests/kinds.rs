@@ -197,9 +197,8 @@ fn models_that_nothing_is_known_of_are_said_to_be_taken_for_ones_that_do_not_thi
         doubts_of(&backend, "it is not known whether")
     };
     let told = of("openai", "");
-    let expected = "line 5: backend: it is not known whether mine can think: treated as one that does not, so budgets and \
-                    efforts stated for its thinking have no effect; say thinking_max (0 if it does not) or efforts, or run \
-                    `stint probe`";
+    let expected = "line 5: backend: it is not known whether mine can think: no thought is expected, so budgets and efforts \
+                    stated for one have no effect; say thinking_max (0 for no thoughts) or efforts, or run `stint probe`";
     assert_eq!(told, [expected]);
     assert_eq!(of("responses", "").len(), 1);
     for (kind, more) in [
@@ -441,8 +440,8 @@ fn what_is_missing_of_a_model_is_told_at_its_own_line() {
     for words in [
         "no price is known: bare is weighed at",
         "whether bare can think",
-        "bare is taken to do nothing",
-        "how able bare is",
+        "nothing beside plain text is expected of bare",
+        "the ability of bare is not known",
         "the context of bare is not known",
     ] {
         let expected = "line 15: backend: ";

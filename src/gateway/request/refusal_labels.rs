@@ -1,6 +1,7 @@
 //! Labels for refusals, for metrics and for alerts on limits.
 
 use crate::gateway::RequestRefusal;
+use stint_backend::Fault;
 use stint_decide::plan;
 use stint_ledger::ReserveError;
 use stint_types::units::Limit;
@@ -28,9 +29,8 @@ pub(crate) fn limit_label(refusal: &RequestRefusal) -> String {
         RequestRefusal::Overloaded { .. } | RequestRefusal::Stopping | RequestRefusal::CutOff => {
             "flights".to_owned()
         }
-        RequestRefusal::CoolingDown { .. }
-        | RequestRefusal::RateLimited { .. }
-        | RequestRefusal::CredentialRefused => "targets".to_owned(),
+        RequestRefusal::CoolingDown { .. } | RequestRefusal::RateLimited { .. } => "targets".to_owned(),
+        RequestRefusal::CredentialRefused => Fault::Credential.as_str().to_owned(),
         RequestRefusal::LimitExceeded(_) | RequestRefusal::Ledger(_) => "ledger".to_owned(),
         RequestRefusal::Idempotency(_) => "idempotency".to_owned(),
         RequestRefusal::EpisodeBusy { .. } => "episode busy".to_owned(),
@@ -41,5 +41,18 @@ pub(crate) fn limit_label(refusal: &RequestRefusal) -> String {
         RequestRefusal::OtherKeysEpisode { .. } => "episode".to_owned(),
         RequestRefusal::Failed(failure) => failure.fault.as_str().to_owned(),
         RequestRefusal::Incapable { failure, .. } => failure.fault.as_str().to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use stint_backend::Failure;
+
+    #[test]
+    fn a_refused_credential_has_one_word_while_its_target_is_asked_and_while_it_is_left_alone() {
+        let refused = RequestRefusal::Failed(Failure::new(Fault::Credential, "401"));
+        assert_eq!(limit_label(&refused), "credential");
+        assert_eq!(limit_label(&RequestRefusal::CredentialRefused), "credential");
     }
 }

@@ -107,6 +107,7 @@ impl Fleet {
             TripCause::Credential => tracing::error!(
                 model,
                 target,
+                cause = cause.as_str(),
                 %failure,
                 "the upstream refuses our key or our account; it is left alone for {} (credential_rest)",
                 duration_text(self.settings().breaker.credential_rest)
