@@ -201,10 +201,7 @@ impl OverrunGuard {
             Piece::Unthought => self.answer.take_over(std::mem::take(&mut self.thought)),
             Piece::Tag { .. }
             | Piece::HandOff { .. }
-            | Piece::StoppedBy(_)
-            | Piece::ThoughtsDropped(_)
-            | Piece::Fingerprint(_)
-            | Piece::Members(_)
+            | Piece::Remark(_)
             | Piece::Logprobs(_)
             | Piece::Note(_)
             | Piece::End(_) => {}

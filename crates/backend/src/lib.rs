@@ -326,15 +326,8 @@ pub enum Piece {
     Note(AnswerNote),
     /// More of a tool call.
     ToolCall(ToolCallDelta),
-    /// The caller's stop text that ended the answer, if the upstream reports which.
-    StoppedBy(Box<str>),
-    /// So many thoughts that were sent back were dropped by the provider, since what stands before them is not what stood there
-    /// when they were thought.
-    ThoughtsDropped(u32),
-    /// What the upstream calls the configuration that it runs the model in (OpenAI's `system_fingerprint`).
-    Fingerprint(Box<str>),
-    /// What the provider says of the answer in members that only its own API has. Of one call it comes once.
-    Members(Box<ProviderMembers>),
+    /// What the upstream says of the call as a whole.
+    Remark(Remark),
     /// All that this part has shown as its thought was its answer: no thought was in the text.
     Unthought,
     /// The upstream's own count; the last one wins.
@@ -350,18 +343,31 @@ impl Piece {
             Piece::Thought { text, .. } | Piece::Summary(text) | Piece::Answer { text, .. } => text.len(),
             Piece::Signed(thought) => thought.block.len(),
             Piece::ToolCall(call) => call.arguments.len(),
-            Piece::StoppedBy(text) | Piece::Fingerprint(text) => text.len(),
+            Piece::Remark(Remark::StoppedBy(text) | Remark::Fingerprint(text)) => text.len(),
             Piece::Tag { .. }
             | Piece::HandOff { .. }
             | Piece::Logprobs(_)
             | Piece::Note(_)
-            | Piece::ThoughtsDropped(_)
-            | Piece::Members(_)
+            | Piece::Remark(_)
             | Piece::Unthought
             | Piece::Usage(_)
             | Piece::End(_) => 0,
         }
     }
+}
+
+/// What an upstream says of a call as a whole. The model wrote none of it, so it counts nothing.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Remark {
+    /// The caller's stop text that ended the answer, if the upstream reports which.
+    StoppedBy(Box<str>),
+    /// So many thoughts that were sent back were dropped by the provider, since what stands before them is not what stood there
+    /// when they were thought.
+    ThoughtsDropped(u32),
+    /// What the upstream calls the configuration that it runs the model in (OpenAI's `system_fingerprint`).
+    Fingerprint(Box<str>),
+    /// What the provider says of the answer in members that only its own API has. Of one call it comes once.
+    Members(Box<ProviderMembers>),
 }
 
 /// Which side of a thought a tag is.

@@ -130,10 +130,7 @@ impl OutputMeasurement {
             | Piece::HandOff { .. }
             | Piece::Summary(_)
             | Piece::Signed(_)
-            | Piece::StoppedBy(_)
-            | Piece::ThoughtsDropped(_)
-            | Piece::Fingerprint(_)
-            | Piece::Members(_)
+            | Piece::Remark(_)
             | Piece::Unthought
             | Piece::Logprobs(_)
             | Piece::Note(_) => {}

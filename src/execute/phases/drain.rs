@@ -4,7 +4,7 @@
 //! thought, and the most that it could have been would be booked. So the rest is read, within the reserved limit, and only
 //! counted.
 
-use stint_backend::Piece;
+use stint_backend::{Piece, Remark};
 use stint_types::catalog::SolutionStopReason;
 use stint_types::chat::FinishReason;
 use stint_types::units::Tokens;
@@ -32,7 +32,7 @@ impl ChoiceStateMachine {
             }
             Piece::ToolCall(delta) => self.account.add_dropped(&delta.arguments, Tokens::ZERO),
             Piece::Usage(usage) => self.account.set_usage(usage),
-            Piece::Members(members) => self.account.spent.add_members(*members),
+            Piece::Remark(Remark::Members(members)) => self.account.spent.add_members(*members),
             Piece::End(_) => {
                 self.finalize(String::new(), PartEnd::Completed, ChoiceEnd::STOPPED);
                 return true;
@@ -41,9 +41,7 @@ impl ChoiceStateMachine {
             | Piece::HandOff { .. }
             | Piece::Summary(_)
             | Piece::Signed(_)
-            | Piece::StoppedBy(_)
-            | Piece::ThoughtsDropped(_)
-            | Piece::Fingerprint(_)
+            | Piece::Remark(_)
             | Piece::Unthought
             | Piece::Logprobs(_)
             | Piece::Note(_) => {}

@@ -3,7 +3,7 @@
 //! The reader gets no more than the limit allows, counted by the least that was surely written. Text beyond it is withheld
 //! until the upstream's last usage shows that it was within the limit. Past a tolerance the phase machine hangs up.
 
-use stint_backend::{BehaviorObservation, GenerationPart, Piece, TargetBehavior, TokenUsage};
+use stint_backend::{BehaviorObservation, GenerationPart, Piece, Remark, TargetBehavior, TokenUsage};
 use stint_types::units::Tokens;
 
 use super::super::overrun_guard::{OverrunGuard, TokenLowerBound, with_tolerance};
@@ -146,7 +146,7 @@ impl LimitEnforcer {
         self.guard.record(piece);
         self.is_beyond = self.guard.is_exceeded();
         match piece {
-            Piece::End(_) | Piece::Members(_) => false,
+            Piece::End(_) | Piece::Remark(Remark::Members(_)) => false,
             Piece::Usage(_) => was_beyond && self.is_beyond,
             _ => self.is_beyond,
         }

@@ -1,6 +1,6 @@
 //! The machine's transitions: each piece of the running part in, one step out.
 
-use stint_backend::{GenerationEnd, Piece, TagEdge, TokenUsage};
+use stint_backend::{GenerationEnd, Piece, Remark, TagEdge, TokenUsage};
 use stint_types::catalog::{EnforcementClass, ThinkingStopReason};
 use stint_types::chat::{AnswerNote, ChoiceEvent, ToolCallDelta};
 use stint_types::units::Tokens;
@@ -32,16 +32,22 @@ impl ChoiceStateMachine {
             }
             Piece::Signed(signed) => return ChoiceStep::Show(ChoiceEvent::Signed(signed)),
             Piece::Note(note) => return self.on_note(note),
-            Piece::Members(members) => self.account.spent.add_members(*members),
-            Piece::StoppedBy(text) => self.stopped_by = Some(text),
-            Piece::ThoughtsDropped(count) => {
-                let dropped = &mut self.account.spent.thoughts_dropped;
-                *dropped = count.max(*dropped);
-            }
-            Piece::Fingerprint(name) => self.account.spent.fingerprint = Some(name),
+            Piece::Remark(remark) => self.on_remark(remark),
             Piece::Logprobs(entries) => self.logprobs.push(entries),
         }
         ChoiceStep::Continue
+    }
+
+    fn on_remark(&mut self, remark: Remark) {
+        match remark {
+            Remark::Members(members) => self.account.spent.add_members(*members),
+            Remark::StoppedBy(text) => self.stopped_by = Some(text),
+            Remark::ThoughtsDropped(count) => {
+                let dropped = &mut self.account.spent.thoughts_dropped;
+                *dropped = count.max(*dropped);
+            }
+            Remark::Fingerprint(name) => self.account.spent.fingerprint = Some(name),
+        }
     }
 
     fn on_thought(&mut self, text: String, tokens: Tokens, ids: &[u32]) -> ChoiceStep {

@@ -98,10 +98,7 @@ fn read(pieces: &[Piece]) -> (String, Vec<u32>, String, String) {
             Piece::Usage(_)
             | Piece::Summary(_)
             | Piece::Signed(_)
-            | Piece::StoppedBy(_)
-            | Piece::ThoughtsDropped(_)
-            | Piece::Fingerprint(_)
-            | Piece::Members(_)
+            | Piece::Remark(_)
             | Piece::Unthought
             | Piece::Logprobs(_)
             | Piece::Note(_)

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use serde_json::{Map, Value, json};
 
-use crate::{BackendCall, Failure, GenerationEnd, GenerationPart, Piece, TagEdge, Thought, TokenUsage};
+use crate::{BackendCall, Failure, GenerationEnd, GenerationPart, Piece, Remark, TagEdge, Thought, TokenUsage};
 use stint_types::catalog::EnforcementClass;
 use stint_types::chat::{
     AnswerNote, Budget, CacheTtl, ContentPart, EffortChange, EffortChanges, Message, ProviderMembers,
@@ -72,10 +72,10 @@ fn piece(piece: &Piece) -> Value {
         Piece::Tag { tokens, edge: TagEdge::End } => json!({"tag": "end", "tokens": tokens}),
         Piece::HandOff { tokens } => json!({"hand_off": tokens}),
         Piece::Summary(text) => json!({"summary": text}),
-        Piece::StoppedBy(text) => json!({"stopped_by": text}),
-        Piece::ThoughtsDropped(count) => json!({"thoughts_dropped": count}),
-        Piece::Fingerprint(name) => json!({"fingerprint": name}),
-        Piece::Members(it) => members(it),
+        Piece::Remark(Remark::StoppedBy(text)) => json!({"stopped_by": text}),
+        Piece::Remark(Remark::ThoughtsDropped(count)) => json!({"thoughts_dropped": count}),
+        Piece::Remark(Remark::Fingerprint(name)) => json!({"fingerprint": name}),
+        Piece::Remark(Remark::Members(it)) => members(it),
         Piece::Unthought => json!("unthought"),
         Piece::Signed(it) => json!({"signed": &*it.block, "model": &*it.signer.model}),
         Piece::ToolCall(it) => {

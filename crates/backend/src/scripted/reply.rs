@@ -237,10 +237,7 @@ fn cost(piece: &Piece) -> Tokens {
         | Piece::End(GenerationEnd::Stop { tokens }) => *tokens,
         Piece::Summary(_)
         | Piece::Signed(_)
-        | Piece::StoppedBy(_)
-        | Piece::ThoughtsDropped(_)
-        | Piece::Fingerprint(_)
-        | Piece::Members(_)
+        | Piece::Remark(_)
         | Piece::Unthought
         | Piece::Logprobs(_)
         | Piece::Note(_)

@@ -3,7 +3,7 @@ use std::time::Duration;
 
 use futures_util::StreamExt;
 
-use crate::{Fault, GenerationEnd, GenerationPart, Thought};
+use crate::{Fault, GenerationEnd, GenerationPart, Remark, Thought};
 use stint_types::catalog::EnforcementClass;
 use stint_types::chat::{Message, Role};
 
@@ -44,10 +44,10 @@ fn short(piece: &Piece) -> String {
         Piece::HandOff { tokens } => format!("h{tokens}"),
         Piece::Answer { text, tokens } => format!("{}{tokens}", text.trim()),
         Piece::Signed(_) => "signed".to_owned(),
-        Piece::StoppedBy(text) => format!("by {text}"),
-        Piece::ThoughtsDropped(count) => format!("dropped {count}"),
-        Piece::Fingerprint(name) => format!("in {name}"),
-        Piece::Members(members) => format!("{members:?}"),
+        Piece::Remark(Remark::StoppedBy(text)) => format!("by {text}"),
+        Piece::Remark(Remark::ThoughtsDropped(count)) => format!("dropped {count}"),
+        Piece::Remark(Remark::Fingerprint(name)) => format!("in {name}"),
+        Piece::Remark(Remark::Members(members)) => format!("{members:?}"),
         Piece::Unthought => "unthought".to_owned(),
         Piece::Summary(text) => format!("({text})"),
         Piece::ToolCall(delta) => format!("call{}", delta.index),

@@ -1,6 +1,6 @@
 //! Tests with upstreams that exceed their limits, or report other counts than they wrote.
 
-use stint_backend::Turns;
+use stint_backend::{Remark, Turns};
 use stint_prompt::tags::{Splitter, TaggedSpan};
 use stint_types::catalog::SolutionStopReason;
 use stint_types::chat::{AnswerApi, ProviderMembers};
@@ -308,7 +308,7 @@ fn nobody_asks_for_the_answer_behind_a_thought_that_was_withheld() {
 
 #[test]
 fn what_a_provider_says_besides_is_no_more_of_an_answer_that_is_over() {
-    let members = Piece::Members(Box::new(ProviderMembers::new(AnswerApi::Chat)));
+    let members = Piece::Remark(Remark::Members(Box::new(ProviderMembers::new(AnswerApi::Chat))));
     let terms = ChoiceTerms { rescue: false, ..terms(EnforcementClass::Effort, 0, 10) };
     let seen = play(terms, &[&[answer("1 2", 0), usage(20, 1_000_000, Some(0)), members, STOP_WORD]]);
     assert_eq!((seen.answer.as_str(), seen.finish), ("1 2", Some(FinishReason::Stop)));

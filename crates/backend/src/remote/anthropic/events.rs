@@ -9,7 +9,7 @@ use crate::remote::finish_word;
 use crate::remote::refusal;
 use crate::remote::uncounted::{answer, thought};
 use crate::remote::wire::text;
-use crate::{Failure, Fault, GenerationEnd, Piece, TokenUsage};
+use crate::{Failure, Fault, GenerationEnd, Piece, Remark, TokenUsage};
 use stint_types::chat::{
     AnswerApi, AnswerNote, ProviderMembers, SignedThought, ThoughtSigner, ToolCallDelta,
 };
@@ -205,7 +205,7 @@ impl AnthropicReader {
         self.room.keep_unknown(&event["delta"], &known, &mut self.besides.choice);
         self.room.keep_unknown(event, &["type", "delta", "usage"], &mut self.besides.answer);
         let by = event.pointer("/delta/stop_sequence").and_then(Value::as_str);
-        pieces.extend(by.map(|text| Piece::StoppedBy(text.into())));
+        pieces.extend(by.map(|text| Piece::Remark(Remark::StoppedBy(text.into()))));
         pieces.extend(self.usage().map(Piece::Usage));
     }
 }
@@ -262,7 +262,7 @@ impl crate::remote::EventReader for AnthropicReader {
             "message_start" => {
                 self.count(&event["message"]["usage"]);
                 self.room.keep_unknown(&event["message"], &KNOWN, &mut self.besides.answer);
-                pieces.extend(dropped_thoughts(&event["message"]).map(Piece::ThoughtsDropped));
+                pieces.extend(dropped_thoughts(&event["message"]).map(Remark::ThoughtsDropped).map(Piece::Remark));
                 // Of what will be written it knows next to nothing yet.
                 let read = self.usage().map(|usage| TokenUsage {
                     completion: Tokens::ZERO,
@@ -302,7 +302,7 @@ impl crate::remote::EventReader for AnthropicReader {
 
     fn close(&mut self, pieces: &mut VecDeque<Piece>) -> Result<(), Failure> {
         let ending = self.ending.ok_or_else(refusal::truncated)?;
-        pieces.extend(self.take_besides().map(Box::new).map(Piece::Members));
+        pieces.extend(self.take_besides().map(Box::new).map(Remark::Members).map(Piece::Remark));
         pieces.push_back(Piece::End(ending));
         Ok(())
     }

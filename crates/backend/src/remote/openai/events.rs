@@ -9,7 +9,7 @@ use crate::remote::finish_word;
 use crate::remote::json_text::from_json;
 use crate::remote::refusal;
 use crate::remote::uncounted::{refusal_begins, stop};
-use crate::{BackendCall, Failure, Fault, GenerationEnd, GenerationPart, Piece, TagEdge};
+use crate::{BackendCall, Failure, Fault, GenerationEnd, GenerationPart, Piece, Remark, TagEdge};
 use stint_prompt::tags::{Splitter, TaggedSpan};
 use stint_types::chat::{AnswerNote, ThoughtSigner};
 use stint_types::units::Tokens;
@@ -179,7 +179,7 @@ impl OpenAiChatReader {
     fn note_fingerprint(&mut self, name: &LenientText<'_>, pieces: &mut VecDeque<Piece>) {
         let named = name.present().filter(|name| name.len() <= FINGERPRINT_MAX);
         if let Some(name) = named.filter(|_| !std::mem::replace(&mut self.fingerprint, true)) {
-            pieces.push_back(Piece::Fingerprint(name.into()));
+            pieces.push_back(Piece::Remark(Remark::Fingerprint(name.into())));
         }
     }
 
@@ -246,7 +246,7 @@ impl OpenAiChatReader {
         }
         let extras = self.calls.take_extras().filter_map(|extra| extra.signed(self.maker.clone()));
         pieces.extend(extras.map(Piece::Signed));
-        pieces.extend(self.besides.take().map(Box::new).map(Piece::Members));
+        pieces.extend(self.besides.take().map(Box::new).map(Remark::Members).map(Piece::Remark));
         pieces.push_back(Piece::End(ending));
     }
 }

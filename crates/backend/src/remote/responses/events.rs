@@ -9,7 +9,7 @@ use crate::remote::call_ids::CallIds;
 use crate::remote::refusal;
 use crate::remote::uncounted::{answer, refusal_begins, stop, uncounted};
 use crate::remote::wire::text;
-use crate::{Failure, Fault, GenerationEnd, Piece, TokenUsage};
+use crate::{Failure, Fault, GenerationEnd, Piece, Remark, TokenUsage};
 use stint_types::chat::{AnswerApi, AnswerNote, ProviderMembers, ThoughtSigner, ToolCallDelta};
 use stint_types::units::Tokens;
 
@@ -207,7 +207,7 @@ impl crate::remote::EventReader for OpenAiResponsesReader {
             kind @ ("response.completed" | "response.incomplete") => {
                 self.finish_output(&response["output"], pieces);
                 pieces.extend(usage(&response["usage"]).map(Piece::Usage));
-                pieces.extend(members(response).map(Box::new).map(Piece::Members));
+                pieces.extend(members(response).map(Box::new).map(Remark::Members).map(Piece::Remark));
                 let is_whole = kind == "response.completed" && text(response, "status") != "incomplete";
                 pieces.push_back(Piece::End(match text(&response["incomplete_details"], "reason") {
                     _ if is_whole => self.completed_reason(),
