@@ -69,7 +69,7 @@ fn sample_seed(choice: u64, sample: u32) -> u64 {
 /// # Errors
 /// When none came to an end.
 async fn sample_choice(
-    panel: &VotingConfig<'_>,
+    voting: &VotingConfig<'_>,
     job: &ChoiceJob,
     progress: &mut [ChoiceProgress],
 ) -> Result<SamplingResult, ChoiceError> {
@@ -77,13 +77,13 @@ async fn sample_choice(
     let jobs: Vec<ChoiceJob> = (0..most).map(|index| job.with_seed(sample_seed(job.seed, index))).collect();
     let mut waiting = jobs.iter().zip(progress).zip(0..);
     let mut running = FuturesUnordered::new();
-    let mut sampling = SamplingProgress::new(panel, most);
+    let mut sampling = SamplingProgress::new(voting, most);
     loop {
         let wanted = sampling.wanted(job.deadline);
         while running.len() < usize::try_from(wanted).unwrap_or(usize::MAX) {
             let Some(((job, progress), index)) = waiting.next() else { break };
             sampling.sampled.asked += 1;
-            running.push(generate_sample(panel, job, progress, index));
+            running.push(generate_sample(voting, job, progress, index));
         }
         if running.is_empty() || sampling.is_decided() {
             break;
@@ -132,7 +132,7 @@ pub async fn collect_choice(
 }
 
 async fn generate_sample(
-    panel: &VotingConfig<'_>,
+    voting: &VotingConfig<'_>,
     job: &ChoiceJob,
     progress: &mut ChoiceProgress,
     index: u32,
@@ -142,8 +142,8 @@ async fn generate_sample(
     let spent = progress.spent();
     let seconds = began.elapsed().as_secs_f64();
     let mut came = SampleAttempt { index, ended, events, score: None, spent, seconds };
-    if let (Some((verifier, question)), Ok(FinishReason::Stop)) = (panel.verifier, &came.ended) {
-        came.score = score(panel, verifier, question, &answer_text(&came.events)).await;
+    if let (Some((verifier, question)), Ok(FinishReason::Stop)) = (voting.verifier, &came.ended) {
+        came.score = score(voting, verifier, question, &answer_text(&came.events)).await;
     }
     came
 }
@@ -160,20 +160,20 @@ fn push_merged(events: &mut Vec<ChoiceEvent>, event: ChoiceEvent) {
 }
 
 async fn score(
-    panel: &VotingConfig<'_>,
+    voting: &VotingConfig<'_>,
     verifier: &Verifier,
     question: &str,
     answer: &str,
 ) -> Option<Chance> {
     let began = Instant::now();
     let verdict = verifier.score(question, answer).await;
-    (panel.on_verdict)(&verdict, began.elapsed().as_secs_f64());
+    (voting.on_verdict)(&verdict, began.elapsed().as_secs_f64());
     verdict.ok()
 }
 
 /// A choice's samples while they are made.
 struct SamplingProgress<'a, 'p> {
-    panel: &'a VotingConfig<'p>,
+    voting: &'a VotingConfig<'p>,
     sampled: SamplingResult,
     failure: Option<ChoiceError>,
     price: f64,
@@ -182,11 +182,11 @@ struct SamplingProgress<'a, 'p> {
 }
 
 impl<'a, 'p> SamplingProgress<'a, 'p> {
-    fn new(panel: &'a VotingConfig<'p>, most: u32) -> SamplingProgress<'a, 'p> {
+    fn new(voting: &'a VotingConfig<'p>, most: u32) -> SamplingProgress<'a, 'p> {
         let ended = SamplingStopReason::Voted(VoteStopReason::Exhausted);
-        let ballot = if panel.majority { Ballot::of_majority(most) } else { Ballot::new(most) };
+        let ballot = if voting.majority { Ballot::of_majority(most) } else { Ballot::new(most) };
         let sampled = SamplingResult { finished: Vec::new(), ballot, asked: 0, cancelled: 0, ended };
-        SamplingProgress { panel, sampled, failure: None, price: 0.0, seconds: 0.0, decided: false }
+        SamplingProgress { voting, sampled, failure: None, price: 0.0, seconds: 0.0, decided: false }
     }
 
     fn is_decided(&self) -> bool {
@@ -198,7 +198,7 @@ impl<'a, 'p> SamplingProgress<'a, 'p> {
         if self.failure.is_some() || self.decided {
             return 0;
         }
-        match self.sampled.ballot.next_step(&self.stopping_rule(), self.panel.concurrency) {
+        match self.sampled.ballot.next_step(&self.stopping_rule(), self.voting.concurrency) {
             VoteStep::Stop(decided) => {
                 (self.decided, self.sampled.ended) = (true, SamplingStopReason::Voted(decided));
                 0
@@ -218,7 +218,7 @@ impl<'a, 'p> SamplingProgress<'a, 'p> {
     }
 
     fn stopping_rule(&self) -> StoppingRule {
-        let VotingConfig { worth, cost_per_second: second, stop_probability: doubt, .. } = *self.panel;
+        let VotingConfig { worth, cost_per_second: second, stop_probability: doubt, .. } = *self.voting;
         StoppingRule {
             worth,
             price: self.mean(self.price) + second * self.mean(self.seconds),
@@ -242,15 +242,15 @@ impl<'a, 'p> SamplingProgress<'a, 'p> {
                 return;
             }
         };
-        self.price += (self.panel.price)(&spent);
+        self.price += (self.voting.price)(&spent);
         self.seconds += seconds;
         // Half an answer is none that could be compared.
         let key = (finish == FinishReason::Stop)
-            .then(|| answer_key(&answer_text(&events), self.panel.compare))
+            .then(|| answer_key(&answer_text(&events), self.voting.compare))
             .flatten();
         self.sampled.ballot.cast(index, key.clone());
         self.sampled.finished.push(AnswerSample { index, finish, events, key, score });
-        let floor = self.panel.verifier.map(|(verifier, _)| verifier.floor());
+        let floor = self.voting.verifier.map(|(verifier, _)| verifier.floor());
         if score.zip(floor).is_some_and(|(score, floor)| score >= floor) {
             (self.decided, self.sampled.ended) = (true, SamplingStopReason::Accepted);
         }
@@ -269,14 +269,14 @@ impl<'a, 'p> SamplingProgress<'a, 'p> {
 /// # Errors
 /// When no sample of a choice came to an end.
 pub async fn sample_choices(
-    panel: &VotingConfig<'_>,
+    voting: &VotingConfig<'_>,
     jobs: &[ChoiceJob],
     progress: &mut [ChoiceProgress],
     each: u32,
 ) -> Result<Vec<SamplingResult>, ChoiceError> {
     let each = usize::try_from(each.max(1)).unwrap_or(usize::MAX);
     let choices = jobs.iter().zip(progress.chunks_mut(each));
-    let made: Vec<_> = choices.map(|(job, progress)| sample_choice(panel, job, progress)).collect();
+    let made: Vec<_> = choices.map(|(job, progress)| sample_choice(voting, job, progress)).collect();
     futures_util::future::try_join_all(made).await
 }
 

@@ -57,7 +57,7 @@ async fn hold(
         deadline: Instant::now() + Duration::from_secs(60),
         cut_before: None,
     };
-    let panel = VotingConfig {
+    let voting = VotingConfig {
         compare: &AnswerComparison::Number,
         majority: false,
         concurrency: 3,
@@ -69,7 +69,7 @@ async fn hold(
         on_verdict: &|_, _| (),
     };
     let mut progress: Vec<ChoiceProgress> = (0..held.most).map(|_| ChoiceProgress::new(TERMS())).collect();
-    let sampled = sample_choice(&panel, &job, &mut progress).await;
+    let sampled = sample_choice(&voting, &job, &mut progress).await;
     (sampled, progress)
 }
 

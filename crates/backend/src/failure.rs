@@ -164,9 +164,9 @@ impl Failure {
     }
 
     /// A call that a model cannot serve, and that never reached it.
-    pub fn incapable(lack: UnsupportedFeature, message: impl Into<String>) -> Failure {
+    pub fn incapable(feature: UnsupportedFeature, message: impl Into<String>) -> Failure {
         let failure = Failure::new(Fault::Caller, message).unsent().code(INCAPABLE);
-        Failure { unsupported: Some(lack), ..failure }
+        Failure { unsupported: Some(feature), ..failure }
     }
 
     /// The same, for a call that never reached a model.

@@ -78,8 +78,8 @@ impl StepProbe {
         grain: Option<Grain>,
     ) -> Result<Self, EngineError> {
         let blocks = context.div_ceil(BLOCK);
-        let extent = EngineCapacity { slots: 1, rows: PROBE_ROWS.min(context), context, blocks, kv_format };
-        Ok(Self(one_slot(Arc::new(open_gpu(grain)?), gguf, extent)?))
+        let capacity = EngineCapacity { slots: 1, rows: PROBE_ROWS.min(context), context, blocks, kv_format };
+        Ok(Self(one_slot(Arc::new(open_gpu(grain)?), gguf, capacity)?))
     }
 
     /// How long the kernels of a step take: their names, how often each ran, and the seconds of all of its runs together. `rows` rows
@@ -107,12 +107,12 @@ impl StepProbe {
 }
 
 /// A model whose one slot has all blocks.
-fn one_slot(gpu: Arc<Gpu>, gguf: &Gguf, extent: EngineCapacity) -> Result<EngineModel, EngineError> {
-    let model = EngineModel::load(gpu, gguf, &ModelShape::read(gguf)?, extent)?;
+fn one_slot(gpu: Arc<Gpu>, gguf: &Gguf, capacity: EngineCapacity) -> Result<EngineModel, EngineError> {
+    let model = EngineModel::load(gpu, gguf, &ModelShape::read(gguf)?, capacity)?;
     let sampling = SamplingParams { temperature: 0.0, top_k: 0, top_p: 1.0, min_p: 0.0, seed: 0 };
     let machine = PhaseMachine::new(PhaseBudgets::without_thinking(1), Vec::new());
     model.init_slot(0, &slot_words(&machine, sampling));
-    model.update_table(0, 0, &(0..extent.blocks).collect::<Vec<_>>());
+    model.update_table(0, 0, &(0..capacity.blocks).collect::<Vec<_>>());
     Ok(model)
 }
 
@@ -127,8 +127,8 @@ impl LogitsProbe {
     pub fn open(path: &Path, context: u32, kv_format: KvFormat) -> Result<Self, EngineError> {
         let gguf = Gguf::open(path)?;
         let blocks = context.div_ceil(BLOCK);
-        let extent = EngineCapacity { slots: 1, rows: context, context, blocks, kv_format };
-        let model = one_slot(Arc::new(open_gpu(None)?), &gguf, extent)?;
+        let capacity = EngineCapacity { slots: 1, rows: context, context, blocks, kv_format };
+        let model = one_slot(Arc::new(open_gpu(None)?), &gguf, capacity)?;
         Ok(Self { model, position: 0 })
     }
 

@@ -50,8 +50,8 @@ const REPACKED_MAX: usize = 1 << 20;
 
 /// So many rows lie interleaved, block by block, for the kernel that works by lanes: what its subgroup of eight lanes reads at once
 /// lies together. Other kernels read along a row.
-pub(crate) fn interleaved_rows(grain: ReductionStrategy, kind: TensorType) -> u32 {
-    if grain == ReductionStrategy::PerLane && has_blocks(kind) { 32 } else { 1 }
+pub(crate) fn interleaved_rows(strategy: ReductionStrategy, kind: TensorType) -> u32 {
+    if strategy == ReductionStrategy::PerLane && has_blocks(kind) { 32 } else { 1 }
 }
 
 /// Where weights of this kind lie.

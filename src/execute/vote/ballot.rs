@@ -128,8 +128,8 @@ impl Ballot {
     }
 
     /// What is to be done, where so many samples may run at once.
-    pub fn next_step(&self, stakes: &StoppingRule, at_once: u32) -> VoteStep {
-        if let Some(decided) = self.stop_reason(stakes) {
+    pub fn next_step(&self, rule: &StoppingRule, at_once: u32) -> VoteStep {
+        if let Some(decided) = self.stop_reason(rule) {
             return VoteStep::Stop(decided);
         }
         let mut hoped = self.clone();
@@ -138,14 +138,14 @@ impl Ballot {
             let leads = self.winner().map_or_else(String::new, |winner| winner.key.clone());
             hoped.cast(u32::MAX, Some(leads));
             wanted += 1;
-            if hoped.stop_reason(stakes).is_some() {
+            if hoped.stop_reason(rule).is_some() {
                 break;
             }
         }
         VoteStep::Sample(wanted)
     }
 
-    fn stop_reason(&self, stakes: &StoppingRule) -> Option<VoteStopReason> {
+    fn stop_reason(&self, rule: &StoppingRule) -> Option<VoteStopReason> {
         let left = self.samples_max.saturating_sub(self.votes_cast());
         if left == 0 {
             return Some(VoteStopReason::Exhausted);
@@ -158,8 +158,8 @@ impl Ballot {
         let leader = self.winner()?;
         let doubt = self.overtake_risk(leader, left);
         let Some(fewest) = doubt.fewest else { return Some(VoteStopReason::Uncatchable) };
-        let pays = stakes.worth * doubt.gain >= stakes.price * f64::from(fewest);
-        let sure = doubt.change <= stakes.stop_probability.get();
+        let pays = rule.worth * doubt.gain >= rule.price * f64::from(fewest);
+        let sure = doubt.change <= rule.stop_probability.get();
         (sure || !pays).then_some(VoteStopReason::NotWorth)
     }
 

@@ -15,8 +15,8 @@ fn ballot(most: u32, answers: &[u8]) -> Ballot {
     ballot
 }
 
-fn check(most: u32, answers: &str, stakes: &StoppingRule, expected: VoteStep) {
-    assert_eq!(ballot(most, answers.as_bytes()).next_step(stakes, 3), expected, "{answers} of {most}");
+fn check(most: u32, answers: &str, rule: &StoppingRule, expected: VoteStep) {
+    assert_eq!(ballot(most, answers.as_bytes()).next_step(rule, 3), expected, "{answers} of {most}");
 }
 
 #[test]
@@ -128,14 +128,14 @@ fn draw(answers: &mut Vec<u8>, dice: &mut SeededRng) {
 fn a_vote_that_ended_early_would_have_ended_otherwise_as_seldom_as_it_says() {
     let mut dice = SeededRng::new(5);
     for doubt in [0.02, 0.05, 0.1] {
-        let stakes = StoppingRule { stop_probability: Chance::new(doubt), ..FREE };
+        let rule = StoppingRule { stop_probability: Chance::new(doubt), ..FREE };
         let (mut early, mut changed) = (0_u32, 0_u32);
         for _ in 0..4_000 {
             let mut answers = Vec::new();
             let decided = loop {
                 draw(&mut answers, &mut dice);
                 let ballot = ballot(9, &answers);
-                if let VoteStep::Stop(decided) = ballot.next_step(&stakes, 3) {
+                if let VoteStep::Stop(decided) = ballot.next_step(&rule, 3) {
                     break (decided, ballot.winner().cloned());
                 }
             };
@@ -179,15 +179,15 @@ proptest! {
         answers in proptest::collection::vec(0..4_u8, 15),
         (price, doubt, at_once) in (0.0..0.1_f64, 0.0..0.2_f64, 1..9_u32),
     ) {
-        let stakes = StoppingRule { worth: 1.0, price, stop_probability: Chance::new(doubt) };
+        let rule = StoppingRule { worth: 1.0, price, stop_probability: Chance::new(doubt) };
         let mut vote = Ballot::new(15);
         for (sample, answer) in (0..).zip(&answers) {
-            match vote.next_step(&stakes, at_once) {
+            match vote.next_step(&rule, at_once) {
                 VoteStep::Sample(more) => prop_assert!((1..=at_once.min(15 - sample)).contains(&more)),
                 VoteStep::Stop(_) => return Ok(()),
             }
             vote.cast(sample, Some(answer.to_string()));
         }
-        prop_assert_eq!(vote.next_step(&stakes, at_once), VoteStep::Stop(VoteStopReason::Exhausted));
+        prop_assert_eq!(vote.next_step(&rule, at_once), VoteStep::Stop(VoteStopReason::Exhausted));
     }
 }

@@ -81,15 +81,17 @@ pub(crate) fn member(request: &Request, word: &str) -> &'static str {
 /// A failure as the caller is to see it: where the model cannot do what was asked for, with the member that asks.
 pub(crate) fn failed(request: &Request, failure: Failure) -> RequestRefusal {
     match failure.unsupported {
-        Some(lack) => RequestRefusal::Incapable { member: asking(request, lack), failure: failure.into() },
+        Some(feature) => {
+            RequestRefusal::Incapable { member: asking(request, feature), failure: failure.into() }
+        }
         None => RequestRefusal::Failed(failure),
     }
 }
 
 /// The caller's member that asks for it; where none does, it is the model that is to be another.
-fn asking(request: &Request, lack: UnsupportedFeature) -> &'static str {
+fn asking(request: &Request, feature: UnsupportedFeature) -> &'static str {
     let (budget, members) = (&request.budget, &request.budget.members);
-    match lack {
+    match feature {
         UnsupportedFeature::Prompt => members.prompt,
         UnsupportedFeature::Thinking if budget.thinking.is_some() => members.thinking,
         UnsupportedFeature::Thinking if budget.reasoning_effort.is_some() => members.reasoning_effort,

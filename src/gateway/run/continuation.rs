@@ -98,15 +98,15 @@ impl ContinuationFunding {
 pub(super) async fn fund_continuation(
     context: &RequestContext,
     offer: &Offer,
-    further: &mut ContinuationFunding,
+    funding: &mut ContinuationFunding,
     reservation: &mut RequestReservation,
 ) {
-    let Some((ask, since)) = further.pending.take() else { return };
-    match extend_reservation(context, offer, ask.need, since, further, reservation).await {
+    let Some((ask, since)) = funding.pending.take() else { return };
+    match extend_reservation(context, offer, ask.need, since, funding, reservation).await {
         FundingResult::Granted(tokens) => ask.respond(Ok(tokens)),
         FundingResult::Never(ended) => ask.respond(Err(ended)),
         FundingResult::Later => {
-            (further.pending, further.retry_at) = (Some((ask, since)), Some(Instant::now() + LOOK_EVERY));
+            (funding.pending, funding.retry_at) = (Some((ask, since)), Some(Instant::now() + LOOK_EVERY));
         }
     }
 }
@@ -116,17 +116,17 @@ async fn extend_reservation(
     offer: &Offer,
     need: ContinuationNeed,
     since: Instant,
-    further: &mut ContinuationFunding,
+    funding: &mut ContinuationFunding,
     reservation: &mut RequestReservation,
 ) -> FundingResult {
-    let wanted = further.amount_wanted(need);
+    let wanted = funding.amount_wanted(need);
     let Some(tariff) = context.model(offer).and_then(|model| model.tariff) else {
         // What has no price takes no money.
         return FundingResult::Granted(need.max.saturating_sub(need.limit));
     };
-    let extra = further.extra + tariff.worst_cost(need.read, wanted, context.request.cache_ttl());
+    let extra = funding.extra + tariff.worst_cost(need.read, wanted, context.request.cache_ttl());
     let left = match reservation.extend_for_growth(offer, extra).await {
-        Ok(()) => return further.funded(wanted, extra),
+        Ok(()) => return funding.funded(wanted, extra),
         Err(ExtensionError::RequestLimit { left }) => left,
         Err(ExtensionError::Shortfall(short)) => {
             let about = context.limit_scope(offer);
@@ -150,9 +150,9 @@ async fn extend_reservation(
     };
     let read = tariff.worst_cost(need.read, Tokens::ZERO, context.request.cache_ttl());
     let tokens = tariff.output_for(left.saturating_sub(read)).min(wanted);
-    let extra = further.extra + read + tariff.output_cost_max(tokens);
+    let extra = funding.extra + read + tariff.output_cost_max(tokens);
     if tokens >= MIN_CONTINUATION && reservation.extend_for_growth(offer, extra).await.is_ok() {
-        return further.funded(tokens, extra);
+        return funding.funded(tokens, extra);
     }
     FundingResult::Never(SolutionStopReason::Money)
 }

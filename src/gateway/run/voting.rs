@@ -43,7 +43,7 @@ pub(super) async fn vote(
     let meters: Vec<Meter> = progress.iter().map(|sample| sample.meter.clone()).collect();
     let (question, metrics) = (question(&running.context.request), &running.context.parts().metrics.votes);
     let verifier = running.context.state.verifiers.of_route(&running.context.policy.name);
-    let panel = VotingConfig {
+    let voting = VotingConfig {
         compare: &vote.compare,
         majority: offer.escalate.is_some(),
         concurrency: vote.policy.concurrency,
@@ -67,7 +67,7 @@ pub(super) async fn vote(
     let result = tokio::select! {
         biased;
         () = running.updates.closed() => AttemptResult::HungUp,
-        ended = sample_choices(&panel, &jobs, progress, offer.samples) => match ended {
+        ended = sample_choices(&voting, &jobs, progress, offer.samples) => match ended {
             Ok(sampled) => AttemptResult::Sampled(sampled),
             Err(ChoiceError::Disconnected) => AttemptResult::HungUp,
             Err(ChoiceError::Failed(failure)) => AttemptResult::Failed(failure),

@@ -153,8 +153,8 @@ impl Pacing {
             let mut paced = self.budgets.entry(budget).or_default();
             paced.update_limit(line);
             paced.used_at = now;
-            if let Some(course) = paced.window_progress(line) {
-                paced.pace.record_expected(now, expected, &course, &self.settings);
+            if let Some(remaining) = paced.window_progress(line) {
+                paced.pace.record_expected(now, expected, &remaining, &self.settings);
             }
             paced.expected_in_flight += expected;
         }

@@ -52,10 +52,10 @@ impl Withdrawals {
     }
 
     /// Whether a doubted feature of a model may be tried now. After `true`, other callers get `false` for a while.
-    pub(crate) fn may_try(&self, model: &Arc<str>, doubt: SuspectFeature) -> bool {
+    pub(crate) fn may_try(&self, model: &Arc<str>, suspect: SuspectFeature) -> bool {
         let now = Instant::now();
         let mut tried =
-            self.tried.entry((model.clone(), doubt)).or_insert(TrialState { until: now, refused: false });
+            self.tried.entry((model.clone(), suspect)).or_insert(TrialState { until: now, refused: false });
         let may = tried.until <= now;
         if may {
             *tried = TrialState { until: now + COOLDOWN, refused: false };

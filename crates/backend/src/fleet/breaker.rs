@@ -216,14 +216,14 @@ impl Breaker {
     /// A call failed through no fault of its caller. Says why, where that opens the breaker.
     pub(super) fn record_failure(
         &mut self,
-        harm: CallFailureKind,
+        kind: CallFailureKind,
         ended: CompletedCall,
     ) -> Option<TripCause> {
         self.park(ended);
-        if harm != CallFailureKind::Paused {
+        if kind != CallFailureKind::Paused {
             self.failures = self.failures.saturating_add(1);
         }
-        if harm == CallFailureKind::Credential {
+        if kind == CallFailureKind::Credential {
             let until = ended.now + self.settings.credential_rest;
             let news = self.cause() != Some(TripCause::Credential) || ended.is_probe;
             self.state = BreakerState::Open { until, cause: TripCause::Credential };

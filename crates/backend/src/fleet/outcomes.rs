@@ -53,7 +53,7 @@ impl Fleet {
 
     /// A call failed through no fault of its caller.
     pub(super) fn record_failure(self: &Arc<Self>, place: usize, probe: &ProbeToken, failure: &Failure) {
-        let fall = CallFailure {
+        let call_failure = CallFailure {
             kind: match failure.fault {
                 Fault::Credential => CallFailureKind::Credential,
                 Fault::Overload if failure.retry_after.is_some() => CallFailureKind::Paused,
@@ -75,11 +75,11 @@ impl Fleet {
                 }
             });
         }
-        if let Some(trip) = self.update(|targets, now| targets.record_failure(place, flow, probe, fall, now))
-        {
+        let trip = self.update(|targets, now| targets.record_failure(place, flow, probe, call_failure, now));
+        if let Some(trip) = trip {
             self.report_trip(place, trip, failure);
         }
-        if fall.retry_after.is_some() {
+        if call_failure.retry_after.is_some() {
             self.parked.notify_waiters();
         }
     }

@@ -357,18 +357,20 @@ impl TargetSet {
         place: usize,
         flow: FlowId,
         probe: bool,
-        fall: CallFailure,
+        failure: CallFailure,
         now: Instant,
     ) -> Option<Trip> {
         let jitter = self.dice.next_f64();
         let member = &mut self.targets[place];
-        let mut ended = CompletedCall { now, is_probe: probe, retry_after: fall.retry_after, jitter };
+        let mut ended = CompletedCall { now, is_probe: probe, retry_after: failure.retry_after, jitter };
         // A short pause for want of room is waited for by all, in turn. Any other is first for the account whose call failed.
-        if fall.is_overload && fall.retry_after.is_some_and(|pause| pause <= self.settings.retry.wait_max) {
+        if failure.is_overload
+            && failure.retry_after.is_some_and(|pause| pause <= self.settings.retry.wait_max)
+        {
             member.breaker.pause(ended);
             ended.retry_after = None;
         }
-        if let Some(limit) = member.limit.as_mut().filter(|_| fall.is_overload) {
+        if let Some(limit) = member.limit.as_mut().filter(|_| failure.is_overload) {
             limit.record_refusal(member.in_flight, now);
             // One that serves others works: it gets fewer calls, not none.
             if !probe && member.breaker.has_succeeded_lately(now) {
@@ -376,7 +378,7 @@ impl TargetSet {
                 return None;
             }
         }
-        member.breaker.record_failure(flow, fall.kind, ended)
+        member.breaker.record_failure(flow, failure.kind, ended)
     }
 
     /// The probe found out nothing.

@@ -105,8 +105,8 @@ impl ScriptedReply {
 
     /// Passes this gate before it accepts or refuses the call.
     #[must_use]
-    pub fn begins_at(self, door: &PieceGate) -> ScriptedReply {
-        ScriptedReply { start_gate: Some(door.clone()), ..self }
+    pub fn begins_at(self, gate: &PieceGate) -> ScriptedReply {
+        ScriptedReply { start_gate: Some(gate.clone()), ..self }
     }
 
     /// Passes this gate before every piece.

@@ -103,15 +103,15 @@ impl BudgetPacer {
         &mut self,
         now: Timestamp,
         cost: Money,
-        course: &RemainingBudget,
+        budget: &RemainingBudget,
         settings: &PaceSettings,
     ) {
         self.apply_silence(now, settings);
-        let remaining = seconds(now, course.end).max(1e-3);
-        self.arrivals.record(now, course, settings.unseen);
+        let remaining = seconds(now, budget.end).max(1e-3);
+        self.arrivals.record(now, budget, settings.unseen);
         let coming = (self.arrivals.rate() * remaining).max(REQUESTS_MIN);
-        self.target = course.left.as_dollars() / remaining;
-        self.fair = course.left.as_dollars() / coming;
+        self.target = budget.left.as_dollars() / remaining;
+        self.fair = budget.left.as_dollars() / coming;
         self.shift(cost.as_dollars() / self.fair.max(f64::MIN_POSITIVE) - 1.0, self.debt / PAYBACK, settings);
     }
 
@@ -186,8 +186,8 @@ impl BudgetPacer {
 
 impl ArrivalRate {
     /// One more, in this window.
-    fn record(&mut self, now: Timestamp, course: &RemainingBudget, unseen: f64) {
-        let window = seconds(course.start, course.end);
+    fn record(&mut self, now: Timestamp, budget: &RemainingBudget, unseen: f64) {
+        let window = seconds(budget.start, budget.end);
         let memory = window.clamp(1.0, MEMORY_MAX);
         if self.count < 1.0 {
             self.elapsed = unseen.clamp(0.0, memory);

@@ -36,8 +36,8 @@ impl<'a> ThinkingBudgets<'a> {
         whole: &SpendCaps<'a>,
     ) -> Result<ThinkingBudgets<'a>, PlanRefusal> {
         let (mut ceiling, members) = (bounds.thinking, &request.budget.members);
-        if let Some(depth) = &request.budget.reasoning_effort {
-            ceiling.apply_effort(depth, members, terms);
+        if let Some(stated) = &request.budget.reasoning_effort {
+            ceiling.apply_effort(stated, members, terms);
         }
         if let Some(stated) = request.budget.thinking {
             // Nobody states it of a text: it is said for all of them.
@@ -156,14 +156,14 @@ impl<'a> ThinkingCeiling<'a> {
 
     /// A share of the usual thought, where that is known, and no less than the provider takes: who asks for little thought asks for
     /// some. Of a model that always thinks, who asks for none gets the least. Else a word says nothing of tokens, and cuts nothing.
-    fn apply_effort(&mut self, depth: &ReasoningEffort, members: &MemberNames, terms: &ModelTerms) {
-        let is_none = depth.effort.get() <= 0.0 || terms.sends_no_thought(depth);
+    fn apply_effort(&mut self, stated: &ReasoningEffort, members: &MemberNames, terms: &ModelTerms) {
+        let is_none = stated.effort.get() <= 0.0 || terms.sends_no_thought(stated);
         if is_none && !terms.can_skip_thought() {
             return self
                 .lower_or_keep(terms.least_thought(), BudgetReason::LeastEffort(members.reasoning_effort));
         }
         if is_none || terms.hides_thoughts() || terms.has_known_thinking() {
-            let share = || effort_budget(terms.demand, depth.effort).max(terms.model.thinking_min);
+            let share = || effort_budget(terms.demand, stated.effort).max(terms.model.thinking_min);
             let budget = if is_none { Tokens::ZERO } else { share() };
             return self.lower_or_keep(budget, BudgetReason::Effort(members.reasoning_effort));
         }

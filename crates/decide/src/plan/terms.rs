@@ -194,8 +194,8 @@ impl<'a> ModelTerms<'a> {
     }
 
     /// True if the word that is sent for a stated effort is one at which the model does not think.
-    pub(super) fn sends_no_thought(&self, depth: &ReasoningEffort) -> bool {
-        let level = self.model.effort_place(depth).and_then(|place| self.model.efforts.get(place));
+    pub(super) fn sends_no_thought(&self, stated: &ReasoningEffort) -> bool {
+        let level = self.model.effort_place(stated).and_then(|place| self.model.efforts.get(place));
         self.is_held_by_words() && level.is_some_and(|level| level.usual == Tokens::ZERO)
     }
 

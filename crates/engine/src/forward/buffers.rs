@@ -39,8 +39,8 @@ pub(super) struct StepBuffers {
 }
 
 impl StepBuffers {
-    pub(super) fn new(gpu: &Gpu, extent: &EngineCapacity, vocab: u32) -> Result<Self, EngineError> {
-        let slots = u64::from(extent.slots);
+    pub(super) fn new(gpu: &Gpu, capacity: &EngineCapacity, vocab: u32) -> Result<Self, EngineError> {
+        let slots = u64::from(capacity.slots);
         let logits = slots * u64::from(vocab) * 4;
         if logits > gpu.binding_max {
             let message =
@@ -48,10 +48,10 @@ impl StepBuffers {
             return Err(EngineError::Settings(message));
         }
         Ok(Self {
-            rows: gpu.buffer("rows", u64::from(extent.rows) * 16),
+            rows: gpu.buffer("rows", u64::from(capacity.rows) * 16),
             picks: gpu.buffer("picks", slots * 8),
             slots: gpu.buffer("slots", slots * u64::from(SLOT_WORDS) * 4),
-            tables: gpu.buffer("tables", slots * u64::from(extent.table_len()) * 4),
+            tables: gpu.buffer("tables", slots * u64::from(capacity.table_len()) * 4),
             logits: gpu.buffer("logits", logits),
             sampled: gpu.buffer("drawn", slots * 16),
             sampled_readback: gpu.device.create_buffer(&wgpu::BufferDescriptor {

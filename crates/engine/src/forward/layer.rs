@@ -89,9 +89,9 @@ pub(crate) fn rows_fit(gpu: &Gpu, shape: &ModelShape, rows: u32) -> bool {
 }
 
 impl Activations {
-    pub(super) fn new(gpu: &Gpu, shape: &ModelShape, extent: &EngineCapacity) -> Result<Self, EngineError> {
-        let bytes = |columns: u32| u64::from(extent.rows) * u64::from(columns) * 4;
-        if !rows_fit(gpu, shape, extent.rows) {
+    pub(super) fn new(gpu: &Gpu, shape: &ModelShape, capacity: &EngineCapacity) -> Result<Self, EngineError> {
+        let bytes = |columns: u32| u64::from(capacity.rows) * u64::from(columns) * 4;
+        if !rows_fit(gpu, shape, capacity.rows) {
             return Err(EngineError::Settings(
                 "`prefill_chunk` is too large for this device: lower it".into(),
             ));
@@ -99,15 +99,15 @@ impl Activations {
         if split_rows(shape, gpu.binding_max) == 0 {
             return Err(EngineError::Model("its attention needs more room than this device can bind".into()));
         }
-        let layout = CacheLayout::new(gpu, shape, extent.kv_format);
+        let layout = CacheLayout::new(gpu, shape, capacity.kv_format);
         Ok(Self {
-            stream: LayerStream::new(gpu, shape, extent.rows),
-            picked: LayerStream::new(gpu, shape, extent.slots),
-            normed: ActivationRows::new(gpu, "normed", extent.rows, shape.hidden),
+            stream: LayerStream::new(gpu, shape, capacity.rows),
+            picked: LayerStream::new(gpu, shape, capacity.slots),
+            normed: ActivationRows::new(gpu, "normed", capacity.rows, shape.hidden),
             qkv: gpu.buffer("qkv", bytes(shape.qkv())),
-            queries: layout.queries(gpu, extent.rows, shape.queries()),
-            shares: gpu.buffer("shares", split_bytes(shape, extent.rows, gpu.binding_max)),
-            network: NetworkActivations::new(gpu, shape, extent.rows),
+            queries: layout.queries(gpu, capacity.rows, shape.queries()),
+            shares: gpu.buffer("shares", split_bytes(shape, capacity.rows, gpu.binding_max)),
+            network: NetworkActivations::new(gpu, shape, capacity.rows),
         })
     }
 }
@@ -218,9 +218,9 @@ fn bind_attention(
     activations: &Activations,
     index: u32,
 ) -> Result<(wgpu::BindGroup, BoundAttention), EngineError> {
-    let &LoadContext { gpu, shape, state, rotations, capacity: extent, .. } = place;
-    let layout = CacheLayout::new(gpu, shape, extent.kv_format);
-    let [keys, values] = ["keys", "values"].map(|label| layout.plane(gpu, label, extent.blocks));
+    let &LoadContext { gpu, shape, state, rotations, capacity, .. } = place;
+    let layout = CacheLayout::new(gpu, shape, capacity.kv_format);
+    let [keys, values] = ["keys", "values"].map(|label| layout.plane(gpu, label, capacity.blocks));
     let queries = activations.queries.as_ref();
     let rope = RopeTied {
         qkv: &activations.qkv,

@@ -84,21 +84,22 @@ impl EngineModel {
         gpu: Arc<Gpu>,
         gguf: &Gguf,
         shape: &ModelShape,
-        extent: EngineCapacity,
+        capacity: EngineCapacity,
     ) -> Result<Self, EngineError> {
-        let state = StepBuffers::new(&gpu, &extent, shape.vocab)?;
-        let ops = LayerKernels::new(&gpu, shape, &extent);
-        let activations = Activations::new(&gpu, shape, &extent)?;
+        let state = StepBuffers::new(&gpu, &capacity, shape.vocab)?;
+        let ops = LayerKernels::new(&gpu, shape, &capacity);
+        let activations = Activations::new(&gpu, shape, &capacity)?;
         let table = WeightMatrix::load(&gpu, gguf, &["token_embd.weight".into()], shape.hidden)?;
         let embed = Embed::new(&gpu, &table, &state.rows, &state.slots, &activations.stream.h);
-        let turns = gpu.buffer_with("rotations", &shape.rope.rotations(extent.context, shape.head_dim));
+        let angles = shape.rope.rotations(capacity.context, shape.head_dim);
+        let rotations = gpu.buffer_with("rotations", &angles);
         let place = layer::LoadContext {
             gpu: &gpu,
             gguf,
             shape,
             state: &state,
-            rotations: &turns,
-            capacity: &extent,
+            rotations: &rotations,
+            capacity: &capacity,
         };
         let layers = (0..shape.layers).map(|index| Layer::load(&place, &ops, &activations, index));
         let layers = layers.collect::<Result<Vec<_>, _>>()?;
@@ -114,21 +115,21 @@ impl EngineModel {
         if output.rows != shape.vocab {
             return Err(EngineError::Model("its output and its embeddings differ in size".into()));
         }
-        let changes = extent.slots * shape.vocab.min(extent.context.saturating_add(LOGIT_BIASES));
+        let changes = capacity.slots * shape.vocab.min(capacity.context.saturating_add(LOGIT_BIASES));
         if u64::from(changes) * LogitChange::BYTES > gpu.binding_max {
             let message =
                 "penalties for so many sequences of such a context do not fit this device: lower `sequences`";
             return Err(EngineError::Settings(message.into()));
         }
         let adjust = AdjustLogits::new(&gpu, shape.vocab, &state.logits, changes);
-        let mask = MaskLogits::new(&gpu, shape.vocab, &state.logits, extent.slots);
+        let mask = MaskLogits::new(&gpu, shape.vocab, &state.logits, capacity.slots);
         let sample =
             Sampler::new(&gpu, shape.vocab, &state.logits, &state.picks, &state.slots, &state.sampled);
         let weight_bytes = output.bytes + layers.iter().map(|layer| layer.bytes).sum::<u64>();
         gpu.wait()?;
         Ok(Self {
             gpu,
-            capacity: extent,
+            capacity,
             vocab: shape.vocab,
             rows_many: ops.rows_many(shape),
             ops,
@@ -139,7 +140,7 @@ impl EngineModel {
             adjust,
             mask,
             sample,
-            readback: LogitsReadback::new(extent.slots, shape.vocab),
+            readback: LogitsReadback::new(capacity.slots, shape.vocab),
             state,
             expected: RecordedStep::default(),
             weight_bytes,

@@ -84,8 +84,8 @@ impl Attention {
         Self { kernel, combine, groups, split_rows: split_rows(shape, gpu.binding_max).max(1) }
     }
 
-    pub(crate) fn bind(&self, gpu: &Gpu, tied: &AttentionBuffers<'_>) -> BoundAttention {
-        let AttentionBuffers { qkv, queries, keys, values, rows, blocks, y, shares } = tied;
+    pub(crate) fn bind(&self, gpu: &Gpu, buffers: &AttentionBuffers<'_>) -> BoundAttention {
+        let AttentionBuffers { qkv, queries, keys, values, rows, blocks, y, shares } = buffers;
         let resources = [
             queries.map_or(qkv.as_entire_binding(), Plane::binding),
             keys.binding(),

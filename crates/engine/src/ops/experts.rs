@@ -87,9 +87,9 @@ impl ExpertMatmul {
         &self,
         gpu: &Gpu,
         matrices: &[ExpertMatrix],
-        tied: &ExpertBuffers<'_>,
+        buffers: &ExpertBuffers<'_>,
     ) -> BoundExperts {
-        let &ExpertBuffers { x, y, chosen, teams } = tied;
+        let &ExpertBuffers { x, y, chosen, teams } = buffers;
         let parts =
             matrices.iter().flat_map(|matrix| matrix.matrix.parts.iter().map(move |part| (matrix, part)));
         let dispatch = |(matrix, part): (&ExpertMatrix, &MatrixPart)| {
@@ -234,8 +234,8 @@ mod tests {
                 let y = gpu.buffer_with("y", &vec![9f32; results]);
                 let (routed, teamed) = (route.bind(gpu, &router, &chosen), team.bind(gpu, &chosen, &teams));
                 let given = rows_with(gpu, &x, size.columns);
-                let tied = ExpertBuffers { x: &given, y: &y, chosen: &chosen, teams: &teams };
-                let bound = matmul.bind(gpu, &matrices, &tied);
+                let buffers = ExpertBuffers { x: &given, y: &y, chosen: &chosen, teams: &teams };
+                let bound = matmul.bind(gpu, &matrices, &buffers);
                 submit(gpu, |pass| {
                     route.run(gpu, pass, &routed, *rows);
                     team.run(pass, &teamed, places);

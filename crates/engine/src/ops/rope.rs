@@ -57,8 +57,8 @@ impl Rope {
         Self { kernel: Kernel::new(gpu, &source), heads: shape.heads + 2 * shape.kv_heads }
     }
 
-    pub(crate) fn bind(&self, gpu: &Gpu, tied: &RopeBuffers<'_>) -> wgpu::BindGroup {
-        let &RopeBuffers { qkv, adjustments, rotations, rows, blocks, queries, keys, values } = tied;
+    pub(crate) fn bind(&self, gpu: &Gpu, buffers: &RopeBuffers<'_>) -> wgpu::BindGroup {
+        let &RopeBuffers { qkv, adjustments, rotations, rows, blocks, queries, keys, values } = buffers;
         let buffers = [qkv, adjustments, rotations, rows, blocks].map(wgpu::Buffer::as_entire_binding);
         let planes = queries.into_iter().chain([keys, values]).map(Plane::binding);
         self.kernel.bind_resources(gpu, buffers.into_iter().chain(planes))

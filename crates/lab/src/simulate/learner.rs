@@ -47,14 +47,14 @@ impl SimulatedLearner {
             }
             _ => None,
         });
-        let rate = |course: &RemainingBudget| (course.left.as_dollars(), (course.end.0 - now.0).max(1));
+        let rate = |budget: &RemainingBudget| (budget.left.as_dollars(), (budget.end.0 - now.0).max(1));
         let tightest = limits.min_by(|one, other| {
             let ((a, s), (b, t)) = (rate(one), rate(other));
             (a * span(t)).total_cmp(&(b * span(s)))
         });
-        if let Some(course) = tightest {
+        if let Some(budget) = tightest {
             // Nobody waits here between admission and settlement: what is expected is what was spent.
-            self.paces[tenant].record_expected(now, spent, &course, &self.settings);
+            self.paces[tenant].record_expected(now, spent, &budget, &self.settings);
             self.paces[tenant].settle(spent, spent, &self.settings);
         }
     }

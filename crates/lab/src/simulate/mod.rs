@@ -65,13 +65,13 @@ pub fn simulate(
     trace: Option<RequestTrace>,
     options: &SimulationConfig,
 ) -> Result<SimulationReport, ScenarioError> {
-    let setting = SimulationSetup::new(scenario, configured, trace)?;
+    let setup = SimulationSetup::new(scenario, configured, trace)?;
     let policies = if options.policies.is_empty() { &SimulationPolicy::ALL[..] } else { &options.policies };
     let knows = policies.contains(&SimulationPolicy::Oracle);
-    let prices = if knows { oracle_prices::prices(&setting) } else { vec![1.0; setting.tenants.len()] };
+    let prices = if knows { oracle_prices::prices(&setup) } else { vec![1.0; setup.tenants.len()] };
     let run = |&policy: &SimulationPolicy| {
-        (policy, Simulation::new(&setting, policy, &prices, options.audit).run())
+        (policy, Simulation::new(&setup, policy, &prices, options.audit).run())
     };
     let tallies: Vec<_> = policies.iter().map(run).collect();
-    Ok(SimulationReport::of(&setting, &tallies))
+    Ok(SimulationReport::of(&setup, &tallies))
 }

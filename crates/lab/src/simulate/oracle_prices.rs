@@ -31,20 +31,20 @@ struct SampledRequest<'a> {
     demand: Demand,
     models: Vec<Arc<Model>>,
     market: Market,
-    setting: &'a SimulationSetup,
+    setup: &'a SimulationSetup,
 }
 
 /// The price of every tenant's dollar.
-pub(super) fn prices(setting: &SimulationSetup) -> Vec<f64> {
-    (0..setting.tenants.len()).map(|tenant| price(setting, tenant)).collect()
+pub(super) fn prices(setup: &SimulationSetup) -> Vec<f64> {
+    (0..setup.tenants.len()).map(|tenant| price(setup, tenant)).collect()
 }
 
-fn price(setting: &SimulationSetup, tenant: usize) -> f64 {
-    let Some(budget) = setting.budgets[tenant] else { return 1.0 };
-    let seen = sample(setting, tenant);
-    let share = setting.tenant_share(tenant);
-    let rate = Tokens(setting.scenario.requests).as_f64() / setting.length.as_secs_f64().max(1.0);
-    let requests = (rate * share * setting.seconds_in(budget.window)).max(1.0);
+fn price(setup: &SimulationSetup, tenant: usize) -> f64 {
+    let Some(budget) = setup.budgets[tenant] else { return 1.0 };
+    let seen = sample(setup, tenant);
+    let share = setup.tenant_share(tenant);
+    let rate = Tokens(setup.scenario.requests).as_f64() / setup.length.as_secs_f64().max(1.0);
+    let requests = (rate * share * setup.seconds_in(budget.window)).max(1.0);
     let affordable = budget.dollars / requests;
     if seen.is_empty() || spent(&seen, 1.0) <= affordable {
         return 1.0;
@@ -64,18 +64,18 @@ fn spent(seen: &[SampledRequest], price: f64) -> f64 {
 }
 
 /// Some of a tenant's requests, spread over the run, with the prices and abilities of their time.
-fn sample(setting: &SimulationSetup, tenant: usize) -> Vec<SampledRequest<'_>> {
-    let all = setting.scenario.requests;
-    let wanted = Tokens(SAMPLE).as_f64() / setting.tenant_share(tenant).max(1e-6);
+fn sample(setup: &SimulationSetup, tenant: usize) -> Vec<SampledRequest<'_>> {
+    let all = setup.scenario.requests;
+    let wanted = Tokens(SAMPLE).as_f64() / setup.tenant_share(tenant).max(1e-6);
     let step = (all / Tokens::round(wanted).0.max(1)).max(1);
-    let mut hosts: Vec<ModelServer> = setting
+    let mut hosts: Vec<ModelServer> = setup
         .model_specs
         .iter()
-        .zip(&setting.models)
+        .zip(&setup.models)
         .map(|(one, model)| ModelServer::new(one, model.clone()))
         .collect();
-    let mut arrivals = ArrivalProcess::new(&setting.scenario, setting.trace.clone());
-    let mut turns = scenario_events(setting);
+    let mut arrivals = ArrivalProcess::new(&setup.scenario, setup.trace.clone());
+    let mut turns = scenario_events(setup);
     let mut due = turns.pop();
     let mut seen = Vec::new();
     for number in 0..all {
@@ -84,12 +84,12 @@ fn sample(setting: &SimulationSetup, tenant: usize) -> Vec<SampledRequest<'_>> {
             continue;
         }
         while let Some((_, SimulationEvent::ScenarioEvent(turn))) = due.filter(|(at, _)| *at <= now) {
-            setting.apply_event(&mut hosts, turn);
+            setup.apply_event(&mut hosts, turn);
             due = turns.pop();
         }
-        let request = setting.population.request(number);
+        let request = setup.population.request(number);
         if request.tenant == tenant {
-            seen.push(SampledRequest::of(setting, &hosts, &request, setting.elapsed_share(now)));
+            seen.push(SampledRequest::of(setup, &hosts, &request, setup.elapsed_share(now)));
         }
     }
     seen
@@ -97,14 +97,14 @@ fn sample(setting: &SimulationSetup, tenant: usize) -> Vec<SampledRequest<'_>> {
 
 impl SampledRequest<'_> {
     fn of<'a>(
-        setting: &'a SimulationSetup,
+        setup: &'a SimulationSetup,
         hosts: &[ModelServer],
         request: &SimulatedRequest,
         share: f64,
     ) -> SampledRequest<'a> {
-        let named = |number: usize| setting.models[number].name.clone();
+        let named = |number: usize| setup.models[number].name.clone();
         let truth = |(number, host): (usize, &ModelServer)| {
-            (named(number), setting.population.truth(request, number, host.ability(share)))
+            (named(number), setup.population.truth(request, number, host.ability(share)))
         };
         let idle = |(number, host): (usize, &ModelServer)| {
             (
@@ -114,15 +114,15 @@ impl SampledRequest<'_> {
         };
         SampledRequest {
             demand: Demand {
-                class: setting.population.task(request),
-                difficulty: setting.population.difficulty(request),
+                class: setup.population.task(request),
+                difficulty: setup.population.difficulty(request),
                 confidence: Chance::new(1.0),
                 request: RequestTraits::default(),
                 models: hosts.iter().enumerate().map(truth).collect(),
             },
             models: hosts.iter().map(|host| host.model.clone()).collect(),
             market: Market { models: hosts.iter().enumerate().map(idle).collect(), ..Market::default() },
-            setting,
+            setup,
         }
     }
 
@@ -131,7 +131,7 @@ impl SampledRequest<'_> {
         let ask = PlanRequest {
             demand: &self.demand,
             models: &models,
-            route: &self.setting.route,
+            route: &self.setup.route,
             market: &Market { shadow_price: price, ..self.market.clone() },
             allowance: &Allowance::default(),
             budget: &Budget::default(),

@@ -12,16 +12,16 @@ pub fn plots(report: &SimulationReport) -> Vec<(&'static str, Chart)> {
         ("queue.svg", queue(report)),
         ("quality.svg", quality(report)),
     ];
-    if let Some(account) = report.policies.first() {
-        plots.push(("shares.svg", shares(report, account)));
+    if let Some(result) = report.policies.first() {
+        plots.push(("shares.svg", shares(report, result)));
     }
     plots
 }
 
 /// Regret against the oracle, added up.
 fn regret(report: &SimulationReport) -> Chart {
-    let lines = report.policies.iter().filter(|account| account.policy != SimulationPolicy::Oracle);
-    let line = |account: &PolicyResult| line(report, account.policy.as_str(), &account.course.regret);
+    let lines = report.policies.iter().filter(|result| result.policy != SimulationPolicy::Oracle);
+    let line = |result: &PolicyResult| line(report, result.policy.as_str(), &result.course.regret);
     chart("Regret against the oracle", "dollars", lines.map(line).collect())
 }
 
@@ -29,11 +29,11 @@ fn regret(report: &SimulationReport) -> Chart {
 fn pace(report: &SimulationReport) -> Chart {
     let limited = || report.paces.iter().enumerate().filter_map(|(tenant, pace)| Some((tenant, (*pace)?)));
     let mut lines = Vec::new();
-    for account in &report.policies {
-        let slices = account.course.spent.first().map_or(0, Vec::len);
-        let sum = |slice: usize| limited().map(|(tenant, _)| account.course.spent[tenant][slice]).sum();
+    for result in &report.policies {
+        let slices = result.course.spent.first().map_or(0, Vec::len);
+        let sum = |slice: usize| limited().map(|(tenant, _)| result.course.spent[tenant][slice]).sum();
         let spent: Vec<f64> = (0..slices).map(sum).collect();
-        lines.push(line(report, account.policy.as_str(), &spent));
+        lines.push(line(report, result.policy.as_str(), &spent));
     }
     let allowed: f64 = limited().map(|(_, pace)| pace * report.seconds).sum();
     if allowed > 0.0 {
@@ -44,25 +44,25 @@ fn pace(report: &SimulationReport) -> Chart {
 }
 
 fn queue(report: &SimulationReport) -> Chart {
-    let line = |account: &PolicyResult| line(report, account.policy.as_str(), &account.course.queue);
+    let line = |result: &PolicyResult| line(report, result.policy.as_str(), &result.course.queue);
     chart("Delay in queues", "seconds", report.policies.iter().map(line).collect())
 }
 
 /// Which model served how much, under one policy.
-fn shares(report: &SimulationReport, account: &PolicyResult) -> Chart {
+fn shares(report: &SimulationReport, result: &PolicyResult) -> Chart {
     let layer = |(name, shares): (&std::sync::Arc<str>, &Vec<f64>)| {
         let smooth: Vec<f64> = (0..shares.len()).map(|at| smoothed(shares, at)).collect();
         ChartSeries { style: LineStyle::Layer, ..line(report, name, &smooth) }
     };
-    let layers = report.models.iter().zip(&account.course.shares).map(layer).collect();
-    chart(&format!("Share of each model under {}", account.policy), "of the answers", layers)
+    let layers = report.models.iter().zip(&result.course.shares).map(layer).collect();
+    chart(&format!("Share of each model under {}", result.policy), "of the answers", layers)
 }
 
 /// What each policy's answers were like, and what they cost.
 fn quality(report: &SimulationReport) -> Chart {
-    let dot = |account: &PolicyResult| ChartSeries {
-        name: account.policy.as_str().into(),
-        points: vec![(account.cost_usd, account.quality)],
+    let dot = |result: &PolicyResult| ChartSeries {
+        name: result.policy.as_str().into(),
+        points: vec![(result.cost_usd, result.quality)],
         style: LineStyle::Dot,
     };
     Chart {

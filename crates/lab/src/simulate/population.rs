@@ -61,7 +61,7 @@ pub(super) struct Population {
     seed: u64,
     classes: Vec<WorkClass>,
     models: Vec<ScenarioModel>,
-    blur: EstimateNoise,
+    noise: EstimateNoise,
     /// Weights, added up.
     by_class: Vec<f64>,
     by_tenant: Vec<f64>,
@@ -95,7 +95,7 @@ impl Population {
             class_biases: models.iter().enumerate().map(bent).collect(),
             classes: scenario.classes.clone(),
             models: models.to_vec(),
-            blur: scenario.estimate,
+            noise: scenario.estimate,
             trace,
         }
     }
@@ -152,9 +152,9 @@ impl Population {
         let (answerer, bent) = (&self.models[model], self.class_biases[model][request.class]);
         let mut dice = self.dice(request, 0x701d, model);
         let ability =
-            answerer.ability + bent.skill + bent.success + self.blur.success * dice.standard_normal();
-        let mu = self.mu(request, model) + bent.length + self.blur.length * dice.standard_normal();
-        let length = LogNormal { mu, sigma: answerer.sigma.hypot(self.blur.length) };
+            answerer.ability + bent.skill + bent.success + self.noise.success * dice.standard_normal();
+        let mu = self.mu(request, model) + bent.length + self.noise.length * dice.standard_normal();
+        let length = LogNormal { mu, sigma: answerer.sigma.hypot(self.noise.length) };
         self.demand(request, model, ability - request.difficulty, length)
     }
 

@@ -152,7 +152,7 @@ impl PolicyTimeline {
 impl SimulationReport {
     /// Puts the policies beside one another.
     pub(super) fn of(
-        setting: &SimulationSetup,
+        setup: &SimulationSetup,
         tallies: &[(SimulationPolicy, PolicyTally)],
     ) -> SimulationReport {
         let mut policies: Vec<PolicyResult> =
@@ -163,13 +163,13 @@ impl SimulationReport {
             policies.iter_mut().for_each(|account| account.compare_with(&oracle));
         }
         SimulationReport {
-            scenario: setting.scenario.name.clone(),
-            seed: setting.scenario.seed,
-            requests: setting.scenario.requests,
-            seconds: setting.length.as_secs_f64(),
-            models: setting.models.iter().map(|model| model.name.clone()).collect(),
-            tenants: setting.scenario.tenants.iter().map(|asker| asker.name.clone()).collect(),
-            paces: setting.budget_rates(),
+            scenario: setup.scenario.name.clone(),
+            seed: setup.scenario.seed,
+            requests: setup.scenario.requests,
+            seconds: setup.length.as_secs_f64(),
+            models: setup.models.iter().map(|model| model.name.clone()).collect(),
+            tenants: setup.scenario.tenants.iter().map(|asker| asker.name.clone()).collect(),
+            paces: setup.budget_rates(),
             policies,
         }
     }

@@ -69,7 +69,7 @@ impl SimulationSetup {
         if let Some(trace) = &trace {
             use_trace(&mut scenario, trace);
         }
-        let mut setting = SimulationSetup {
+        let mut setup = SimulationSetup {
             budgets: Vec::new(),
             tenants: scenario.tenants.iter().map(|asker| AccountId::new(asker.name.clone())).collect(),
             population: Population::new(&scenario, &answerers, trace.clone()),
@@ -82,8 +82,8 @@ impl SimulationSetup {
             terms,
             scenario,
         };
-        setting.budgets = (0..setting.tenants.len()).map(|tenant| setting.budget(tenant)).collect();
-        Ok(setting)
+        setup.budgets = (0..setup.tenants.len()).map(|tenant| setup.budget(tenant)).collect();
+        Ok(setup)
     }
 
     /// Lets an event begin, or end: its number, twice. Attempts that are sent away come back.

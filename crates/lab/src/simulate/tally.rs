@@ -97,17 +97,17 @@ pub(super) struct PolicyTally {
 
 impl PolicyTally {
     /// Nothing yet.
-    pub(super) fn new(setting: &SimulationSetup) -> PolicyTally {
-        let (models, tenants) = (setting.models.len(), setting.tenants.len());
+    pub(super) fn new(setup: &SimulationSetup) -> PolicyTally {
+        let (models, tenants) = (setup.models.len(), setup.tenants.len());
         let slice =
             TimeSlice { by_model: vec![0; models], spent: vec![0.0; tenants], ..TimeSlice::default() };
         PolicyTally { by_model: vec![0; models], slices: vec![slice; SLICES], ..PolicyTally::default() }
     }
 
     /// A request has arrived.
-    pub(super) fn arrived(&mut self, setting: &SimulationSetup, at: VirtualTime) {
+    pub(super) fn arrived(&mut self, setup: &SimulationSetup, at: VirtualTime) {
         self.arrived += 1;
-        self.slice(setting, at).arrived += 1;
+        self.slice(setup, at).arrived += 1;
     }
 
     /// One was refused; the word says why.
@@ -121,9 +121,9 @@ impl PolicyTally {
     }
 
     /// One was answered.
-    pub(super) fn served(&mut self, setting: &SimulationSetup, served: &SimulatedAnswer) {
+    pub(super) fn served(&mut self, setup: &SimulationSetup, served: &SimulatedAnswer) {
         let seconds = served.ends.since(served.arrived);
-        let (worth, second) = (setting.route.worth.as_dollars(), setting.route.cost_per_second.as_dollars());
+        let (worth, second) = (setup.route.worth.as_dollars(), setup.route.cost_per_second.as_dollars());
         let value = worth * served.chance.get() - served.dollars - second * seconds;
         self.served += 1;
         self.right += u64::from(served.right);
@@ -135,23 +135,23 @@ impl PolicyTally {
         self.thinking += served.thinking.0;
         self.value += value;
         self.by_model[served.model] += 1;
-        let slice = self.slice(setting, served.arrived);
+        let slice = self.slice(setup, served.arrived);
         slice.served += 1;
         slice.value += value;
         slice.waited += served.waited;
         slice.by_model[served.model] += 1;
-        self.slice(setting, served.ends).spent[served.tenant] += served.dollars;
+        self.slice(setup, served.ends).spent[served.tenant] += served.dollars;
     }
 
     /// Money was spent by a tenant on a request that was admitted then.
     pub(super) fn spent(
         &mut self,
-        setting: &SimulationSetup,
+        setup: &SimulationSetup,
         tenant: usize,
         admitted: Timestamp,
         dollars: f64,
     ) {
-        let Some(budget) = setting.budgets[tenant] else { return };
+        let Some(budget) = setup.budgets[tenant] else { return };
         let holds = |spell: &&mut WindowSpend| {
             spell.tenant == tenant && spell.begins <= admitted && spell.ends.is_none_or(|end| admitted < end)
         };
@@ -163,12 +163,12 @@ impl PolicyTally {
             Some((begins, ends)) => (begins, Some(ends)),
             None => (Timestamp(i64::MIN), None),
         };
-        let pace = budget.dollars * setting.window_coverage(begins, ends);
+        let pace = budget.dollars * setup.window_coverage(begins, ends);
         self.window_spends.push(WindowSpend { tenant, begins, ends, spent: dollars, pace });
     }
 
-    fn slice(&mut self, setting: &SimulationSetup, at: VirtualTime) -> &mut TimeSlice {
-        let place = Tokens::round((setting.elapsed_share(at) * Tokens(SLICES as u64).as_f64()).floor()).0;
+    fn slice(&mut self, setup: &SimulationSetup, at: VirtualTime) -> &mut TimeSlice {
+        let place = Tokens::round((setup.elapsed_share(at) * Tokens(SLICES as u64).as_f64()).floor()).0;
         let place = usize::try_from(place).unwrap_or(SLICES).min(SLICES - 1);
         &mut self.slices[place]
     }

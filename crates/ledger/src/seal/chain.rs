@@ -160,8 +160,8 @@ mod tests {
         assert_ne!(whole, hash(None, &[&one]));
         let before = Seal { number: 1, through: 0, resolutions: 1, at: Timestamp(0), hash: [1; 32] };
         assert_ne!(whole, hash(Some(&before), &[&one, &two]));
-        let dearer = ResolutionRecord { dispatched: None, ..one.clone() };
-        assert_ne!(whole, hash(None, &[&dearer, &two]));
+        let unreserved = ResolutionRecord { dispatched: None, ..one.clone() };
+        assert_ne!(whole, hash(None, &[&unreserved, &two]));
         let mut step = one.clone();
         step.resolved.about.episode = Some("run".parse().unwrap());
         let is_step = hash(None, &[&step, &two]);

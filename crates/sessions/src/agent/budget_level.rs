@@ -17,11 +17,11 @@ pub enum BudgetLevel {
 
 impl BudgetLevel {
     /// The regime where such a share is left of what is scarcest.
-    pub fn of(left: f64, regimes: &BudgetThresholds) -> BudgetLevel {
+    pub fn of(left: f64, thresholds: &BudgetThresholds) -> BudgetLevel {
         match left {
-            left if left >= regimes.high.get() => BudgetLevel::High,
-            left if left >= regimes.medium.get() => BudgetLevel::Medium,
-            left if left >= regimes.low.get() => BudgetLevel::Low,
+            left if left >= thresholds.high.get() => BudgetLevel::High,
+            left if left >= thresholds.medium.get() => BudgetLevel::Medium,
+            left if left >= thresholds.low.get() => BudgetLevel::Low,
             _ => BudgetLevel::Critical,
         }
     }

@@ -33,9 +33,9 @@ impl PacedAccount {
     fn ask(&mut self, now: i64) -> f64 {
         let cost = (0.5 + self.dice.next_f64()) / self.pace.price();
         let spent = Money::from_dollars_up(cost);
-        let course = RemainingBudget { start: Timestamp(0), end: self.end, left: self.left };
+        let budget = RemainingBudget { start: Timestamp(0), end: self.end, left: self.left };
         let expected = Money::from_dollars_up(1.0 / self.pace.price());
-        self.pace.record_expected(Timestamp(now), expected, &course, &even());
+        self.pace.record_expected(Timestamp(now), expected, &budget, &even());
         self.pace.settle(expected, spent, &even());
         self.left = self.left.saturating_sub(spent);
         cost
@@ -119,7 +119,7 @@ fn a_success_out_of_reach_is_given_up_on_and_let_go_soon() {
 fn a_burst_at_first_is_not_taken_for_what_goes_on() {
     let (mut pace, settings) = (BudgetPacer::default(), PaceSettings::default());
     let (cost, max) = (Money::from_dollars_up(15e-6), Money::from_dollars_up(1.0));
-    let course = |spent| RemainingBudget {
+    let budget = |spent| RemainingBudget {
         start: Timestamp(0),
         end: Timestamp(24 * HOUR),
         left: max.saturating_sub(spent),
@@ -128,7 +128,7 @@ fn a_burst_at_first_is_not_taken_for_what_goes_on() {
         pace.record_expected(
             Timestamp(9 * HOUR + i64::try_from(at).unwrap() * 100),
             cost,
-            &course(cost * at),
+            &budget(cost * at),
             &settings,
         );
         pace.settle(cost, cost, &settings);

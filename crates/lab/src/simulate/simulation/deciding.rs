@@ -12,7 +12,7 @@ use super::Simulation;
 impl Simulation<'_> {
     /// Writes down what is known about a request and about the models now.
     pub(super) fn update_estimates(&mut self, request: &SimulatedRequest) {
-        let (population, share) = (&self.setting.population, self.setting.elapsed_share(self.now));
+        let (population, share) = (&self.setup.population, self.setup.elapsed_share(self.now));
         self.demand.class = population.task(request);
         self.demand.difficulty = population.difficulty(request);
         for (number, demand) in self.demand.models.values_mut().enumerate() {
@@ -40,16 +40,16 @@ impl Simulation<'_> {
     /// Plans it by the world's policy.
     pub(super) fn plan(&self, request: &SimulatedRequest) -> Result<Plan, PlanRefusal> {
         let models: Vec<&Model> = self.servers.iter().map(|host| &*host.model).collect();
-        let allowance = self.ledger.allowance(request.tenant, self.now.to_timestamp(self.setting.start));
-        let mut dice = self.setting.population.dice(request, 0xd1ce, 0);
-        let (floor, nothing) = (self.setting.route.explore, Chance::default());
+        let allowance = self.ledger.allowance(request.tenant, self.now.to_timestamp(self.setup.start));
+        let mut dice = self.setup.population.dice(request, 0xd1ce, 0);
+        let (floor, nothing) = (self.setup.route.explore, Chance::default());
         let explores = self.policy == SimulationPolicy::Stint
-            && (floor > nothing || self.setting.route.uncapped > nothing);
+            && (floor > nothing || self.setup.route.uncapped > nothing);
         let explore = explores.then(|| Exploration { seed: dice.next_u64(), rule: DrawRule::Beliefs(floor) });
         let ask = PlanRequest {
             demand: &self.demand,
             models: &models,
-            route: &self.setting.route,
+            route: &self.setup.route,
             market: &self.market,
             allowance: &allowance,
             budget: &Budget::default(),
@@ -60,6 +60,6 @@ impl Simulation<'_> {
             explore,
             opening_quantile: Chance::new(OPENING_QUANTILE),
         };
-        self.policy.plan(ask, self.setting.scenario.fixed.thinking, &mut dice)
+        self.policy.plan(ask, self.setup.scenario.fixed.thinking, &mut dice)
     }
 }

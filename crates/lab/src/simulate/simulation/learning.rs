@@ -12,7 +12,7 @@ use super::Simulation;
 impl Simulation<'_> {
     /// Learns at once how long it took, and later how good it was where somebody says so.
     pub(super) fn learn(&mut self, flight: &InFlightRequest, work: &SimulatedAttempt, right: bool) {
-        let (population, feedback) = (&self.setting.population, self.setting.scenario.feedback);
+        let (population, feedback) = (&self.setup.population, self.setup.scenario.feedback);
         let mut dice = population.dice(&flight.request, 0xfeed, 0);
         let (is_judged, is_wrong) = (dice.next_f64() < feedback.share, dice.next_f64() < feedback.wrong);
         let lesson = OutcomeSample {

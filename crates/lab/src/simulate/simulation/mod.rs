@@ -26,7 +26,7 @@ use stint_types::units::{Chance, Money, Tokens};
 
 /// One policy's world.
 pub(super) struct Simulation<'a> {
-    setting: &'a SimulationSetup,
+    setup: &'a SimulationSetup,
     policy: SimulationPolicy,
     now: VirtualTime,
     events: EventQueue,
@@ -51,43 +51,43 @@ pub(super) struct Simulation<'a> {
 impl<'a> Simulation<'a> {
     /// A world at its beginning.
     pub(super) fn new(
-        setting: &'a SimulationSetup,
+        setup: &'a SimulationSetup,
         policy: SimulationPolicy,
         prices: &'a [f64],
         audited: bool,
     ) -> Simulation<'a> {
-        let named = setting.models.iter();
-        let told = |number| setting.population.predicted(&setting.population.request(0), number);
+        let named = setup.models.iter();
+        let told = |number| setup.population.predicted(&setup.population.request(0), number);
         let demands = named.clone().enumerate().map(|(number, model)| (model.name.clone(), told(number)));
-        let first = setting.population.request(0);
+        let first = setup.population.request(0);
         let demand = Demand {
-            class: setting.population.task(&first),
-            difficulty: setting.population.difficulty(&first),
+            class: setup.population.task(&first),
+            difficulty: setup.population.difficulty(&first),
             confidence: Chance::new(0.5),
             request: RequestTraits::default(),
             models: demands.collect(),
         };
-        let hosts = setting.model_specs.iter().zip(&setting.models);
+        let hosts = setup.model_specs.iter().zip(&setup.models);
         let market = named
             .map(|model| (model.name.clone(), stint_types::catalog::ModelConditions::default()))
             .collect();
         Simulation {
-            setting,
+            setup,
             policy,
             now: VirtualTime::default(),
-            events: scenario_events(setting),
-            arrivals: ArrivalProcess::new(&setting.scenario, setting.trace.clone()),
+            events: scenario_events(setup),
+            arrivals: ArrivalProcess::new(&setup.scenario, setup.trace.clone()),
             requests_arrived: 0,
             servers: hosts.map(|(answerer, model)| ModelServer::new(answerer, model.clone())).collect(),
-            ledger: SimulatedLedger::new(&setting.terms, &setting.tenants),
+            ledger: SimulatedLedger::new(&setup.terms, &setup.tenants),
             in_flight: Slab::new(),
             pending_feedback: Slab::new(),
-            learner: SimulatedLearner::new(setting.tenants.len()),
+            learner: SimulatedLearner::new(setup.tenants.len()),
             oracle_prices: prices,
             demand,
             market: Market { models: market, ..Market::default() },
             audit_each: audited,
-            tally: PolicyTally::new(setting),
+            tally: PolicyTally::new(setup),
         }
     }
 
@@ -111,7 +111,7 @@ impl<'a> Simulation<'a> {
     }
 
     fn schedule_arrival(&mut self) {
-        if self.requests_arrived < self.setting.scenario.requests {
+        if self.requests_arrived < self.setup.scenario.requests {
             let at = self.arrivals.next();
             self.events.schedule(at, SimulationEvent::Arrival);
         }
@@ -119,10 +119,10 @@ impl<'a> Simulation<'a> {
 
     /// A request arrives: it is planned, reserved and sent, or refused.
     fn arrive(&mut self) {
-        let request = self.setting.population.request(self.requests_arrived);
+        let request = self.setup.population.request(self.requests_arrived);
         self.requests_arrived += 1;
         self.schedule_arrival();
-        self.tally.arrived(self.setting, self.now);
+        self.tally.arrived(self.setup, self.now);
         self.update_estimates(&request);
         let plan = match self.plan(&request) {
             Ok(plan) => plan,
@@ -131,7 +131,7 @@ impl<'a> Simulation<'a> {
         let Plan { best, fallbacks, .. } = plan;
         let (model, tariff) = self.find_model(&best.model);
         let prices = Some(tariff.list(request.prompt));
-        let (id, moment) = ((request.number, request.tenant), self.now.to_timestamp(self.setting.start));
+        let (id, moment) = ((request.number, request.tenant), self.now.to_timestamp(self.setup.start));
         if self.ledger.reserve(id, &best.model, best.worst, prices, moment).is_err() {
             return self.tally.refused("insufficient_quota");
         }
@@ -174,8 +174,8 @@ impl<'a> Simulation<'a> {
     /// The model begins to work.
     fn start_service(&mut self, place: usize) {
         let Some(flight) = self.in_flight.get_mut(place) else { return };
-        let (population, host) = (&self.setting.population, &self.servers[flight.model]);
-        let ability = host.ability(self.setting.elapsed_share(self.now));
+        let (population, host) = (&self.setup.population, &self.servers[flight.model]);
+        let ability = host.ability(self.setup.elapsed_share(self.now));
         let truth = population.truth(&flight.request, flight.model, ability);
         let luck = population.draws(&flight.request, flight.model);
         let work = SimulatedAttempt::of(&flight.offer, &flight.request, &truth, &luck);
@@ -192,13 +192,13 @@ impl<'a> Simulation<'a> {
         if let Some(flight) = self.in_flight.remove(place) {
             let right = luck.right < work.chance.get();
             let money = flight.cost(&work);
-            let (tenant, moment) = (flight.request.tenant, self.now.to_timestamp(self.setting.start));
+            let (tenant, moment) = (flight.request.tenant, self.now.to_timestamp(self.setup.start));
             self.ledger.grow(flight.request.number, money, &flight.offer.model);
             self.settle(&flight, money, work.thinking);
-            let admitted = flight.arrived.to_timestamp(self.setting.start);
-            self.tally.spent(self.setting, tenant, admitted, money.as_dollars());
+            let admitted = flight.arrived.to_timestamp(self.setup.start);
+            self.tally.spent(self.setup, tenant, admitted, money.as_dollars());
             self.tally.served(
-                self.setting,
+                self.setup,
                 &SimulatedAnswer {
                     tenant,
                     model: flight.model,
@@ -245,14 +245,14 @@ impl<'a> Simulation<'a> {
 
     fn settle(&mut self, flight: &InFlightRequest, money: Money, thinking: Tokens) {
         let (id, at) =
-            ((flight.request.number, flight.request.tenant), self.now.to_timestamp(self.setting.start));
+            ((flight.request.number, flight.request.tenant), self.now.to_timestamp(self.setup.start));
         let within = self.ledger.settle(id, money, thinking, at);
         self.tally.faults.overruns += u64::from(!within);
     }
 
     /// An event begins, or ends: its number, twice.
     fn apply_event(&mut self, number: usize) {
-        for place in self.setting.apply_event(&mut self.servers, number) {
+        for place in self.setup.apply_event(&mut self.servers, number) {
             self.fail(place);
         }
     }
@@ -264,8 +264,8 @@ impl<'a> Simulation<'a> {
 
     /// Looks at every limit of every tenant.
     fn audit(&mut self) {
-        let now = self.now.to_timestamp(self.setting.start);
-        for tenant in 0..self.setting.tenants.len() {
+        let now = self.now.to_timestamp(self.setup.start);
+        for tenant in 0..self.setup.tenants.len() {
             let beyond = |line: &stint_ledger::LimitStatus| {
                 line.spent.size().saturating_add(line.reserved.size()) > line.max.size()
             };
@@ -285,16 +285,16 @@ impl<'a> Simulation<'a> {
 }
 
 /// The beginnings and ends of a scenario's events.
-pub(super) fn scenario_events(setting: &SimulationSetup) -> EventQueue {
+pub(super) fn scenario_events(setup: &SimulationSetup) -> EventQueue {
     let mut agenda = EventQueue::default();
-    for (number, turn) in setting.scenario.events.iter().enumerate() {
+    for (number, turn) in setup.scenario.events.iter().enumerate() {
         agenda.schedule(
-            VirtualTime::fraction_of(setting.length, turn.at),
+            VirtualTime::fraction_of(setup.length, turn.at),
             SimulationEvent::ScenarioEvent(2 * number),
         );
         if let Some(lasts) = turn.lasts {
             agenda.schedule(
-                VirtualTime::fraction_of(setting.length, turn.at + lasts),
+                VirtualTime::fraction_of(setup.length, turn.at + lasts),
                 SimulationEvent::ScenarioEvent(2 * number + 1),
             );
         }

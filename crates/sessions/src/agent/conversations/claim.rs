@@ -47,7 +47,7 @@ impl ConversationClaim {
         items: Vec<StoredItem>,
         episode: Option<EpisodeId>,
     ) -> Option<ConversationWriteResult> {
-        let lengthening = ConversationAppend {
+        let append = ConversationAppend {
             account: self.account.clone(),
             id: self.id,
             claimant: Some(self.claimant),
@@ -58,7 +58,7 @@ impl ConversationClaim {
         let (reply, answer) = oneshot::channel();
         let (claim, patience) = (self.clone(), self.service.settings().patience);
         self.service.tasks.spawn(async move {
-            let change = claim.service.append_with_retry(&lengthening, || reply.is_closed()).await;
+            let change = claim.service.append_with_retry(&append, || reply.is_closed()).await;
             claim.is_over.store(change == Some(ConversationWriteResult::Done), Ordering::Release);
             drop(claim);
             // Nobody may be waiting any more.

@@ -284,13 +284,13 @@ impl ConversationStore for MemoryConversations {
 
     fn append<'a>(
         &'a self,
-        lengthening: &'a ConversationAppend,
+        append: &'a ConversationAppend,
         since: Timestamp,
         bounds: ConversationLimits,
     ) -> ConversationFuture<'a, ConversationWriteResult> {
         async move {
-            let ConversationAppend { account, id, claimant, items, episode, at } = lengthening;
-            let more = u64::try_from(lengthening.size()).unwrap_or(u64::MAX);
+            let ConversationAppend { account, id, claimant, items, episode, at } = append;
+            let more = u64::try_from(append.size()).unwrap_or(u64::MAX);
             let change = self.with(account, *id, since, |record| {
                 if !record.may_append(*claimant, *at) {
                     return ConversationWriteResult::Busy;

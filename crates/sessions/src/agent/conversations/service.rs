@@ -160,9 +160,9 @@ impl ConversationService {
     /// See `create`.
     pub async fn append(
         &self,
-        lengthening: &ConversationAppend,
+        append: &ConversationAppend,
     ) -> Result<ConversationWriteResult, ConversationsError> {
-        self.store.append(lengthening, self.since(lengthening.at), self.bounds()).await
+        self.store.append(append, self.since(append.at), self.bounds()).await
     }
 
     pub(super) async fn release(&self, account: &AccountId, id: ConversationId, claimant: RequestId) {
@@ -174,14 +174,14 @@ impl ConversationService {
     /// Lengthens a conversation, and tries again while somebody waits for it.
     pub(super) async fn append_with_retry(
         &self,
-        lengthening: &ConversationAppend,
+        append: &ConversationAppend,
         is_given_up: impl Fn() -> bool,
     ) -> Option<ConversationWriteResult> {
         let mut wait = RETRY_MIN;
         for tried in 0..TRIES_MAX {
-            match self.append(lengthening).await {
+            match self.append(append).await {
                 // What had failed may have been done all the same.
-                Ok(ConversationWriteResult::Busy) if tried > 0 && self.has_appended(lengthening).await => {
+                Ok(ConversationWriteResult::Busy) if tried > 0 && self.has_appended(append).await => {
                     return Some(ConversationWriteResult::Done);
                 }
                 Ok(change) => return Some(change),
@@ -196,8 +196,8 @@ impl ConversationService {
         None
     }
 
-    async fn has_appended(&self, lengthening: &ConversationAppend) -> bool {
-        let ConversationAppend { account, id, items, at, .. } = lengthening;
+    async fn has_appended(&self, append: &ConversationAppend) -> bool {
+        let ConversationAppend { account, id, items, at, .. } = append;
         let Some(first) = items.first() else { return true };
         matches!(self.store.item(account, *id, &first.id, self.since(*at)).await, Ok(Some(_)))
     }

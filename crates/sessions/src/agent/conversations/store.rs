@@ -113,7 +113,7 @@ pub trait ConversationStore: Send + Sync {
     /// bound, other conversations of it go, as with `create`.
     fn append<'a>(
         &'a self,
-        lengthening: &'a ConversationAppend,
+        append: &'a ConversationAppend,
         since: Timestamp,
         bounds: ConversationLimits,
     ) -> ConversationFuture<'a, ConversationWriteResult>;

@@ -1,9 +1,9 @@
 //! What a vote of several answers comes to, given the chance of one.
 //!
 //! The assumptions: of m answers to one question the number that are right is beta-binomial, so that answers are as much
-//! alike as [`VoteAssumptions::correlation`] says; wrong ones fall evenly on [`VoteAssumptions::distinct_wrong`] different answers; of answers that come
-//! equally often any is taken. Both sums are over all ways that wrong answers can agree, so they are exact under these
-//! assumptions. They are made once for a route, at steps of a chance, and read off between them.
+//! alike as [`VoteAssumptions::correlation`] says; wrong ones fall evenly on [`VoteAssumptions::distinct_wrong`] different
+//! answers; of answers that come equally often any is taken. The sums are over all ways that wrong answers can agree, so they
+//! are exact under these assumptions. They are made once for a route, at steps of a chance, and read off between them.
 
 use crate::units::Chance;
 
@@ -57,10 +57,10 @@ struct AgreementPattern {
 
 impl VoteOdds {
     /// A vote of so many.
-    pub fn of(samples: u32, scatter: VoteAssumptions) -> VoteOdds {
+    pub fn of(samples: u32, assumptions: VoteAssumptions) -> VoteOdds {
         let patterns: Vec<Vec<AgreementPattern>> =
-            (0..=samples).map(|count| patterns(count, scatter.distinct_wrong)).collect();
-        let at = (0..=STEPS).map(|step| forecast_at(samples, chance(step), scatter, &patterns)).collect();
+            (0..=samples).map(|count| patterns(count, assumptions.distinct_wrong)).collect();
+        let at = (0..=STEPS).map(|step| forecast_at(samples, chance(step), assumptions, &patterns)).collect();
         VoteOdds { samples, at }
     }
 
@@ -92,7 +92,7 @@ fn chance(step: usize) -> f64 {
 fn forecast_at(
     samples: u32,
     one: f64,
-    scatter: VoteAssumptions,
+    assumptions: VoteAssumptions,
     patterns: &[Vec<AgreementPattern>],
 ) -> VoteForecast {
     let majority = samples / 2 + 1;
@@ -100,7 +100,7 @@ fn forecast_at(
     for made in 0..=samples {
         let left = samples - made;
         for right in 0..=made {
-            let rights = beta_binomial(made, right, one, scatter.correlation.get());
+            let rights = beta_binomial(made, right, one, assumptions.correlation.get());
             for pattern in &patterns[(made - right) as usize] {
                 let chance = rights * pattern.chance;
                 let most = right.max(pattern.top);

@@ -70,16 +70,16 @@ impl Vote {
     pub const SAMPLES_MAX: u32 = 15;
 
     /// A vote of at most so many answers.
-    pub fn new(samples_max: u32, compare: AnswerComparison, scatter: VoteAssumptions) -> Vote {
+    pub fn new(samples_max: u32, compare: AnswerComparison, assumptions: VoteAssumptions) -> Vote {
         let samples_max = samples_max.clamp(1, Vote::SAMPLES_MAX);
-        let odds = (2..=samples_max).map(|samples| VoteOdds::of(samples, scatter)).collect();
-        Vote { samples_max, compare, assumptions: scatter, policy: VotePolicy::default(), odds }
+        let odds = (2..=samples_max).map(|samples| VoteOdds::of(samples, assumptions)).collect();
+        Vote { samples_max, compare, assumptions, policy: VotePolicy::default(), odds }
     }
 
     /// That, on the usual assumptions.
     pub fn with_default_assumptions(samples_max: u32, compare: AnswerComparison) -> Vote {
-        let scatter = compare.default_assumptions();
-        Vote::new(samples_max, compare, scatter)
+        let assumptions = compare.default_assumptions();
+        Vote::new(samples_max, compare, assumptions)
     }
 
     /// The same, held like that.
