@@ -72,11 +72,11 @@ pub(super) fn build_backend(
         ModelSource::Responses(upstream) => {
             Arc::new(OpenAiResponsesBackend::new(connections, upstream.clone())?)
         }
-        ModelSource::Embedded(manner) => {
-            engines::load_local(context, WeightsSpec::embedded(context.settings), name, manner, loaded)?
+        ModelSource::Embedded(local) => {
+            engines::load_local(context, WeightsSpec::embedded(context.settings), name, local, loaded)?
         }
-        ModelSource::File(path, manner) => {
-            engines::load_local(context, WeightsSpec::in_file(path, context.settings), name, manner, loaded)?
+        ModelSource::File(path, local) => {
+            engines::load_local(context, WeightsSpec::in_file(path, context.settings), name, local, loaded)?
         }
     })
 }

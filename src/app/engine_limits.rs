@@ -11,27 +11,27 @@ const ANSWER_PART: u64 = 4;
 const CACHE: &str = "the engine's cache holds no more: `kv_tokens` in [engine]";
 
 /// Lowers what a model may take to what it was measured to have. A context that was `stated` beyond that is warned of.
-pub(super) fn apply_engine_limits(model: &mut Model, stated: Option<Tokens>, measure: LocalModelLimits) {
-    if let Some(stated) = stated.filter(|stated| *stated > measure.context) {
+pub(super) fn apply_engine_limits(model: &mut Model, stated: Option<Tokens>, limits: LocalModelLimits) {
+    if let Some(stated) = stated.filter(|stated| *stated > limits.context) {
         tracing::warn!(
             model = %model.name,
             stated = stated.0,
-            real = measure.context.0,
+            real = limits.context.0,
             "the stated context is more than the engine has, which counts; state at most that, or raise `context` and \
              `kv_tokens` of [engine] where the model itself allows more",
         );
     }
-    if measure.context < model.context.min(measure.context_wanted) {
+    if limits.context < model.context.min(limits.context_wanted) {
         model.context_limited_by = Some(CACHE);
     }
-    cap(&mut model.context, measure.context);
-    if !measure.thinks {
+    cap(&mut model.context, limits.context);
+    if !limits.thinks {
         // There is nothing to hold, and no thought to hand over from: the answer has it all.
         cap(&mut model.thinking_max, Tokens::ZERO);
         cap(&mut model.thinking_min, Tokens::ZERO);
     }
-    cap(&mut model.hand_off.overhead, measure.overhead);
-    model.hand_off.overhead_without_thought = measure.unthinking_overhead.min(model.hand_off.overhead);
+    cap(&mut model.hand_off.overhead, limits.overhead);
+    model.hand_off.overhead_without_thought = limits.unthinking_overhead.min(model.hand_off.overhead);
     // One token of prompt at least comes before all that.
     let answer = Tokens((model.context.0 / ANSWER_PART).max(1));
     let answer = model.solution_max.map_or(answer, |most| most.min(answer));
@@ -66,14 +66,14 @@ mod tests {
             ..embedded()
         };
         let mut model = known;
-        let measure = LocalModelLimits {
+        let limits = LocalModelLimits {
             context: Tokens(real),
             context_wanted: Tokens(4096),
             overhead: Tokens(5),
             unthinking_overhead: Tokens(1),
             thinks: true,
         };
-        apply_engine_limits(&mut model, None, measure);
+        apply_engine_limits(&mut model, None, limits);
         let hand_off = &model.hand_off;
         let found = [
             model.context,
@@ -106,14 +106,14 @@ mod tests {
     #[test]
     fn a_model_whose_template_knows_of_no_thoughts_has_all_for_its_answer() {
         let mut model = Model { thinking_max: Tokens(6000), thinking_min: Tokens(10), ..embedded() };
-        let measure = LocalModelLimits {
+        let limits = LocalModelLimits {
             context: Tokens(8192),
             context_wanted: Tokens(8192),
             overhead: Tokens(2),
             unthinking_overhead: Tokens(2),
             thinks: false,
         };
-        apply_engine_limits(&mut model, None, measure);
+        apply_engine_limits(&mut model, None, limits);
         assert_eq!((model.thinking_max, model.thinking_min), (Tokens::ZERO, Tokens::ZERO));
     }
 }

@@ -122,35 +122,35 @@ pub(super) fn examine(
     memory_taken: u64,
 ) -> Option<Result<LocalModelReport, ModelError>> {
     let weights = WeightsSpec::of(source, settings)?;
-    let (ModelSource::Embedded(manner) | ModelSource::File(_, manner)) = source else { return None };
+    let (ModelSource::Embedded(local) | ModelSource::File(_, local)) = source else { return None };
     let settings = engine::Settings { memory_taken, ..settings_of(settings) };
-    Some(report(&weights, manner, &settings))
+    Some(report(&weights, local, &settings))
 }
 
 fn report(
     weights: &WeightsSpec,
-    manner: &LocalModelSettings,
+    local: &LocalModelSettings,
     settings: &engine::Settings,
 ) -> Result<LocalModelReport, ModelError> {
     let gguf = weights.open()?;
-    let format = prompt_format(&gguf, manner)?;
+    let format = prompt_format(&gguf, local)?;
     engine::examine(&gguf)?;
     let size = EngineSize::estimate(&gguf, settings)?;
-    Ok(LocalModelReport { notes: notes(&format, manner, &size), memory: size.memory })
+    Ok(LocalModelReport { notes: notes(&format, local, &size), memory: size.memory })
 }
 
 /// How a file's model is spoken to, where that goes together with its configuration.
-fn prompt_format(gguf: &Gguf, manner: &LocalModelSettings) -> Result<PromptFormat, ModelError> {
+fn prompt_format(gguf: &Gguf, local: &LocalModelSettings) -> Result<PromptFormat, ModelError> {
     let vocabulary = Vocabulary::from_gguf(gguf)?;
-    let new = if manner.tags_are_stated { PromptFormat::with_stated_tags } else { PromptFormat::new };
-    let format = new(&vocabulary, &manner.start_tag, &manner.end_tag)?;
-    manner.settings.hand_off_tokens(&format)?;
-    let syntax = manner.settings.syntax_in(&format);
-    if manner.calls_tools && syntax.is_none() { Err(ModelError::ToolSyntaxUnknown) } else { Ok(format) }
+    let new = if local.tags_are_stated { PromptFormat::with_stated_tags } else { PromptFormat::new };
+    let format = new(&vocabulary, &local.start_tag, &local.end_tag)?;
+    local.settings.hand_off_tokens(&format)?;
+    let syntax = local.settings.syntax_in(&format);
+    if local.calls_tools && syntax.is_none() { Err(ModelError::ToolSyntaxUnknown) } else { Ok(format) }
 }
 
 /// What an operator should know of a model that can be served.
-fn notes(format: &PromptFormat, manner: &LocalModelSettings, size: &EngineSize) -> Vec<String> {
+fn notes(format: &PromptFormat, local: &LocalModelSettings, size: &EngineSize) -> Vec<String> {
     let mut notes = Vec::new();
     let EngineSize { context, context_wanted, .. } = *size;
     if context < context_wanted {
@@ -159,7 +159,7 @@ fn notes(format: &PromptFormat, manner: &LocalModelSettings, size: &EngineSize) 
              [engine], and `memory_max` if memory is short)"
         ));
     }
-    if manner.calls_tools && !format.shows_tools() {
+    if local.calls_tools && !format.shows_tools() {
         notes.push(
             "its chat template tells the model of no tools: it calls those that it was trained to call, or where `tool_choice` forces a call"
                 .to_owned(),
@@ -185,27 +185,27 @@ pub(super) fn load_local(
     context: EngineContext<'_>,
     weights: WeightsSpec,
     name: &Arc<str>,
-    manner: &LocalModelSettings,
+    local: &LocalModelSettings,
     loaded: &mut Option<LoadedModel>,
 ) -> Result<Arc<dyn Backend>, ModelError> {
     let gguf = weights.open()?;
     let prompt_cache = weights.settings.prompt_cache.unwrap_or_default();
-    let format = Arc::new(prompt_format(&gguf, manner)?);
-    let residency = Residency { load_on_startup: manner.load_on_startup, keep_alive: manner.keep_alive };
+    let format = Arc::new(prompt_format(&gguf, local)?);
+    let residency = Residency { load_on_startup: local.load_on_startup, keep_alive: local.keep_alive };
     let engine = match loaded.take() {
         Some(running) => running.engine,
         None => Arc::new(MonitoredEngine::add(context, &gguf, weights, name.clone(), residency)?),
     };
-    for note in notes(&format, manner, &engine.engine.size()) {
+    for note in notes(&format, local, &engine.engine.size()) {
         tracing::warn!(model = %name, "{note}");
     }
     if residency.load_on_startup && !engine.engine.load_now()? {
         tracing::info!(model = %name, "other models have the memory: it is loaded at its first request");
     }
-    let speech = stint_backend::local::Settings { prompt_cache, ..manner.settings.clone() };
-    let local = LocalBackend::new(engine.engine.clone(), format, speech)?;
-    *loaded = Some(LoadedModel { engine, limits: local.limits(), residency });
-    Ok(Arc::new(local))
+    let speech = stint_backend::local::Settings { prompt_cache, ..local.settings.clone() };
+    let backend = LocalBackend::new(engine.engine.clone(), format, speech)?;
+    *loaded = Some(LoadedModel { engine, limits: backend.limits(), residency });
+    Ok(Arc::new(backend))
 }
 
 /// The settings as the engine takes them.

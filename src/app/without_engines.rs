@@ -73,7 +73,7 @@ pub(super) fn load_local(
     _context: EngineContext<'_>,
     _weights: WeightsSpec,
     _name: &Arc<str>,
-    _manner: &LocalModelSettings,
+    _local: &LocalModelSettings,
     _loaded: &mut Option<LoadedModel>,
 ) -> Result<Arc<dyn Backend>, ModelError> {
     Err(ModelError::NoEngine)

@@ -33,7 +33,7 @@ pub(super) fn learn(root: &Section<'_>, storage: &storage::Settings) -> LearnSet
     let usual = LearnSettings::default();
     LearnSettings {
         enabled: section.get_or("enabled", usual.enabled),
-        book: learner_settings(&section),
+        beliefs: learner_settings(&section),
         log: log(&section, storage),
         keep: section.within("keep", KEEP.0..=KEEP.1).unwrap_or(usual.keep),
         stories_max: section

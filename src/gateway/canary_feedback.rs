@@ -15,12 +15,12 @@ impl Gateway {
     pub async fn feedback(
         &self,
         tenant: &Tenant,
-        opinion: CallerFeedback,
+        feedback: CallerFeedback,
     ) -> Result<Result<(), NotLearned>, FeedbackError> {
-        let learned = self.learning().feedback(tenant, opinion).await?;
+        let learned = self.learning().feedback(tenant, feedback).await?;
         // What is not to count for what is learned does not count against a model either.
         if learned.is_ok() && self.state.recipes.has_canary() {
-            match opinion {
+            match feedback {
                 CallerFeedback::Score(id, score) => self.judge_canary(tenant, id, score).await,
                 CallerFeedback::Preferred { better, worse } => {
                     self.judge_canary(tenant, better, Chance::new(1.0)).await;

@@ -24,9 +24,9 @@ pub(super) async fn feedback(
     let tenant = auth::tenant(&service, request.headers())?;
     body_limiter::assign(request.extensions(), &tenant);
     let taken = writes::take(&service, &tenant, request.body())?;
-    let opinion = read(body::fields(request, &service.settings).await?)?;
+    let feedback = read(body::fields(request, &service.settings).await?)?;
     let _turn = writes::begin(&service, &tenant, taken, 0).await;
-    let recorded = match service.gateway.feedback(&tenant, opinion).await? {
+    let recorded = match service.gateway.feedback(&tenant, feedback).await? {
         Ok(()) => json!({ "recorded": true, "learned": true }),
         Err(why) => json!({ "recorded": true, "learned": false, "why": why.to_string() }),
     };

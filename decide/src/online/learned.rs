@@ -1,4 +1,4 @@
-//! Stint's own way: the product's book, a draw from what it believes, and a floor of exploration.
+//! Stint's own way: the product's beliefs, a draw from them, and a floor of exploration.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -18,7 +18,7 @@ const UNKNOWN: (f64, f64) = (0.5, 0.25);
 /// How long an answer is thought to be before any was seen, in tokens.
 const SOLUTION: u64 = 120;
 
-/// How the book is used.
+/// How the beliefs are used.
 #[derive(Debug, Clone, Copy)]
 pub struct Way {
     /// How it learns.
@@ -31,9 +31,9 @@ pub struct Way {
     pub cold: bool,
 }
 
-/// The book as a policy.
+/// The beliefs as a policy.
 pub struct Learned {
-    book: BeliefStore,
+    beliefs: BeliefStore,
     names: [Arc<str>; ARMS],
     prices: [f64; ARMS],
     utility: Utility,
@@ -44,7 +44,7 @@ impl Learned {
     /// Before the first online question.
     pub fn new(arena: &Arena, utility: Utility, way: Way) -> Learned {
         let mut learned = Learned {
-            book: BeliefStore::new(way.settings),
+            beliefs: BeliefStore::new(way.settings),
             names: arena.arms.map(|arm| arm.name.into()),
             prices: arena.arms.map(|arm| arm.price * 1e-6),
             utility,
@@ -91,7 +91,7 @@ impl Learned {
     /// What is believed of each model: success, its spread, and the cost.
     pub fn believed(&self, question: &Question) -> [(f64, f64, f64); ARMS] {
         let mut demand = self.prior(question);
-        self.book.adjust(&mut demand);
+        self.beliefs.adjust(&mut demand);
         std::array::from_fn(|arm| {
             let model = &demand.models[&self.names[arm]];
             let cost = self.prices[arm] * (question.prompt + model.solution.as_f64());
@@ -102,7 +102,7 @@ impl Learned {
     /// Shows it an outcome.
     pub fn teach(&mut self, question: &Question, arm: usize, right: f64, weight: f64) {
         let demand = self.prior(question);
-        self.book.observe(&OutcomeSample {
+        self.beliefs.observe(&OutcomeSample {
             model: self.names[arm].clone(),
             class: demand.class,
             predicted: demand.models[&self.names[arm]].clone(),

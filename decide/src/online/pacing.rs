@@ -1,4 +1,4 @@
-//! Holding a budget: the product's pace sets the price of money, its book the chances.
+//! Holding a budget: the product's pace sets the price of money, its beliefs the chances.
 
 use std::collections::BTreeMap;
 use std::fmt::Write;

@@ -1,4 +1,4 @@
-//! The simple policies that the book is measured against.
+//! The simple policies that the product's beliefs are measured against.
 
 use stint_types::units::SeededRng;
 

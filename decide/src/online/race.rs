@@ -12,7 +12,7 @@ use super::policy::{Bounds, Fixed, Frozen, Linear, Oracle, Outcome, Policy, Told
 /// The share of its right answers that the best model keeps when it regresses.
 const KEPT: f64 = 0.25;
 
-/// Stint's own settings where a prior was fitted on answers of these models: it counts for little, since the book is
+/// Stint's own settings where a prior was fitted on answers of these models: it counts for little, since the beliefs are
 /// shown those answers too.
 pub(super) fn warm() -> Way {
     Way {

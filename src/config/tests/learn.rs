@@ -40,7 +40,8 @@ fn what_is_stated_holds() {
         (false, Duration::from_secs(3600), 5000, Duration::ZERO)
     );
     assert_eq!(stated.feedback_max, 9);
-    assert_eq!((stated.book.forget, stated.book.prior_weight, stated.book.spread), (0.99, 50.0, 0.5));
+    let beliefs = &stated.beliefs;
+    assert_eq!((beliefs.forget, beliefs.prior_weight, beliefs.spread), (0.99, 50.0, 0.5));
     let log = stated.log.unwrap();
     assert_eq!((&*log.path, log.size_max, log.files_max), (Path::new("/log/d.jsonl"), 1 << 20, 0));
 }

@@ -51,10 +51,10 @@ impl Learning {
     pub async fn feedback(
         &self,
         tenant: &Tenant,
-        opinion: CallerFeedback,
+        feedback: CallerFeedback,
     ) -> Result<Result<(), NotLearned>, FeedbackError> {
         let inner = self.inner().ok_or(FeedbackError::Unknown)?;
-        match opinion {
+        match feedback {
             CallerFeedback::Score(id, success) => {
                 let story = inner.own_record(tenant, id).await?;
                 inner.record_feedback(tenant, [verdict_for(story, VerdictSource::Feedback, success)]).await

@@ -56,7 +56,7 @@ impl Learning {
             return Learning::off();
         }
         let replica = ReplicaId::new();
-        let LearningStart { book, saved, warned, prompt_ratios, take_over } =
+        let LearningStart { beliefs, saved, warned, prompt_ratios, take_over } =
             state_exchange::load_initial(&*stories, &replica, &settings).await;
         let (jobs, arrived) = mpsc::channel(JOBS_MAX);
         let log_writer = settings.log.clone().and_then(|log| log_writer(log, &metrics));
@@ -66,7 +66,7 @@ impl Learning {
             settings,
             metrics,
             records: stories,
-            book: ArcSwap::from_pointee(book.snapshot()),
+            beliefs: ArcSwap::from_pointee(beliefs.snapshot()),
             prompt_ratios: prompt_ratios.clone(),
             take_over,
             recent: RecentRecords::default(),
@@ -77,7 +77,7 @@ impl Learning {
         let learner = LearnerTask {
             inner: inner.clone(),
             arrived,
-            book,
+            beliefs,
             marks: VerdictMarks::default(),
             writer,
             log_writer,
@@ -110,7 +110,7 @@ impl Learning {
     /// Corrects a prior's predictions by the current beliefs.
     pub fn adjust(&self, demand: &mut Demand) {
         if let Some(inner) = &self.inner {
-            inner.book.load().adjust(demand);
+            inner.beliefs.load().adjust(demand);
         }
     }
 

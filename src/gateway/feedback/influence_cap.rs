@@ -183,8 +183,8 @@ mod tests {
         assert_eq!(taken(&sway, InfluenceCap::cap_signal, "one", 1000, 1), SignalWeight::default());
     }
 
-    /// What a book believes of the model of a story.
-    fn believed(book: &BeliefStore, story: &RequestRecord) -> f64 {
+    /// What is believed of the model of a story.
+    fn believed(beliefs: &BeliefStore, story: &RequestRecord) -> f64 {
         let decision = &story.decision;
         let models = decision.candidates.iter().map(|each| (each.model.clone(), each.prior.clone()));
         let mut demand = Demand {
@@ -194,7 +194,7 @@ mod tests {
             request: RequestTraits::default(),
             models: models.collect(),
         };
-        book.adjust(&mut demand);
+        beliefs.adjust(&mut demand);
         demand.models[&story.outcome.model].done.get()
     }
 
@@ -202,24 +202,24 @@ mod tests {
     /// it at once, and as much by its requests.
     fn fall(sway: &InfluenceCap) -> f64 {
         let story = conformance::story(1);
-        let say = |book: &mut BeliefStore, success: f64, weight: SignalWeight| {
+        let say = |beliefs: &mut BeliefStore, success: f64, weight: SignalWeight| {
             let verdict = Verdict {
                 success: Chance::new(success),
                 weight: weight.learned,
                 ..conformance::verdict(&story, VerdictSource::Feedback, 0.0)
             };
             let lesson = lesson::of_verdict(&story, &verdict).unwrap();
-            book.judge(&stint_decide::learn::OutcomeSample { alarm: weight.alarm, ..lesson });
+            beliefs.judge(&stint_decide::learn::OutcomeSample { alarm: weight.alarm, ..lesson });
         };
-        let mut book = BeliefStore::new(Settings::default());
-        (0..2000).for_each(|_| say(&mut book, 1.0, SignalWeight { learned: 1.0, alarm: 1.0 }));
-        let before = believed(&book, &story);
+        let mut beliefs = BeliefStore::new(Settings::default());
+        (0..2000).for_each(|_| say(&mut beliefs, 1.0, SignalWeight { learned: 1.0, alarm: 1.0 }));
+        let before = believed(&beliefs, &story);
         let one = AccountId::new("one");
         for _ in 0..5000 {
-            say(&mut book, 0.0, by_words(sway, &one, 1.0, Timestamp(0)));
-            say(&mut book, 0.0, sway.cap_signal(&one, 0.5, Timestamp(0)));
+            say(&mut beliefs, 0.0, by_words(sway, &one, 1.0, Timestamp(0)));
+            say(&mut beliefs, 0.0, sway.cap_signal(&one, 0.5, Timestamp(0)));
         }
-        before - believed(&book, &story)
+        before - believed(&beliefs, &story)
     }
 
     #[test]

@@ -37,7 +37,7 @@ pub(super) struct LearningInner {
     pub(super) metrics: Arc<Metrics>,
     pub(super) records: Arc<dyn HistoryStore>,
     /// Read by every request, without a lock; replaced by the learner.
-    pub(super) book: ArcSwap<BeliefSnapshot>,
+    pub(super) beliefs: ArcSwap<BeliefSnapshot>,
     pub(super) prompt_ratios: Arc<PromptRatios>,
     /// What the store may have as ours without having said so.
     pub(super) take_over: PendingTakeOver,

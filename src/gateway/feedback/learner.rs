@@ -29,7 +29,7 @@ const LAST_LINES: Duration = Duration::from_secs(1);
 pub(super) struct LearnerTask {
     pub(super) inner: Arc<LearningInner>,
     pub(super) arrived: mpsc::Receiver<LearnJob>,
-    pub(super) book: BeliefStore,
+    pub(super) beliefs: BeliefStore,
     pub(super) marks: VerdictMarks,
     pub(super) writer: StoryWriter,
     pub(super) log_writer: Option<DecisionLogWriter>,
@@ -49,7 +49,7 @@ impl LearnerTask {
                         break;
                     }
                     batch.drain(..).for_each(|job| self.learn(job));
-                    self.inner.book.store(Arc::new(self.book.snapshot()));
+                    self.inner.beliefs.store(Arc::new(self.beliefs.snapshot()));
                     pause(&self.arrived, &tasks).await;
                 }
                 () = &mut stopping, if !is_closing => {
@@ -76,17 +76,17 @@ impl LearnerTask {
                 let _ = reply.send(self.own_state());
             }
             LearnJob::OtherStates(states) => {
-                if let Err(error) = self.book.with_others(states) {
+                if let Err(error) = self.beliefs.with_others(states) {
                     tracing::warn!(%error, "what another replica has learned is left out");
                 }
             }
             LearnJob::TakenOver(states) => {
                 states.iter().for_each(|gone| self.inner.prompt_ratios.take_over(gone.prompts()));
-                self.book.take_over(&states);
+                self.beliefs.take_over(&states);
                 self.inner.take_over.end();
             }
             LearnJob::Reset => {
-                self.book = BeliefStore::new(self.inner.settings.book);
+                self.beliefs = BeliefStore::new(self.inner.settings.beliefs);
                 self.marks.forget();
             }
         }
@@ -94,7 +94,7 @@ impl LearnerTask {
 
     fn learn_outcome(&mut self, story: &Arc<RequestRecord>) {
         for lesson in lesson::of_outcome(story) {
-            self.book.observe(&lesson);
+            self.beliefs.observe(&lesson);
             self.inner.metrics.learning.observations.with_label_values(&[&*lesson.model]).inc();
         }
         for verdict in &story.verdicts {
@@ -123,23 +123,23 @@ impl LearnerTask {
             return;
         }
         if let Ok(lesson) = lesson::of_verdict(story, verdict) {
-            let alarms = self.book.alarms(model);
+            let alarms = self.beliefs.alarms(model);
             let is_learned = match before {
                 None => {
-                    let mark = self.book.judge(&OutcomeSample { alarm, ..lesson });
+                    let mark = self.beliefs.judge(&OutcomeSample { alarm, ..lesson });
                     mark.into_iter().for_each(|mark| self.marks.note(verdict, mark));
                     mark.is_some()
                 }
                 // What is changed weighs what it weighed when it came first.
                 Some(before) => {
                     let lesson = OutcomeSample { weight: before.weight, ..lesson };
-                    self.book.amend(&lesson, before.success, self.marks.of(verdict))
+                    self.beliefs.amend(&lesson, before.success, self.marks.of(verdict))
                 }
             };
             if is_learned {
                 self.inner.metrics.learning.observations.with_label_values(&[model]).inc();
             }
-            if self.book.alarms(model) > alarms {
+            if self.beliefs.alarms(model) > alarms {
                 self.report_alarm(model);
             }
         }
@@ -161,7 +161,7 @@ impl LearnerTask {
 
     /// What was learned here, to be saved.
     fn own_state(&self) -> LearnedState {
-        self.book.own_state().with_prompts(self.inner.prompt_ratios.snapshot())
+        self.beliefs.own_state().with_prompts(self.inner.prompt_ratios.snapshot())
     }
 
     async fn save_last(&mut self) -> Result<bool, HistoryStoreError> {

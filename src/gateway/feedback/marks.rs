@@ -52,9 +52,9 @@ mod tests {
         let story = conformance::story(1);
         let verdict = |source| conformance::verdict(&story, source, 1.0);
         let (first, other) = (verdict(VerdictSource::Feedback), verdict(VerdictSource::Form));
-        let mut book = BeliefStore::new(Settings::default());
+        let mut beliefs = BeliefStore::new(Settings::default());
         let mut judge =
-            |verdict: &Verdict| book.judge(&lesson::of_verdict(&story, verdict).unwrap()).unwrap();
+            |verdict: &Verdict| beliefs.judge(&lesson::of_verdict(&story, verdict).unwrap()).unwrap();
         let (mark, later) = (judge(&first), judge(&other));
         let mut marks = VerdictMarks::default();
         marks.note(&first, mark);

@@ -11,7 +11,7 @@ pub struct LearnSettings {
     /// False if nothing is learned, kept or logged.
     pub enabled: bool,
     /// How fast is learned and forgotten.
-    pub book: learn::Settings,
+    pub beliefs: learn::Settings,
     /// The decision log, where there is one.
     pub log: Option<DecisionLogSettings>,
     /// How long the story of a request is kept, and feedback on it is taken.
@@ -31,7 +31,7 @@ impl Default for LearnSettings {
     fn default() -> LearnSettings {
         LearnSettings {
             enabled: true,
-            book: learn::Settings::default(),
+            beliefs: learn::Settings::default(),
             log: None,
             keep: Duration::from_secs(7 * 24 * 3600),
             stories_max: 1_000_000,

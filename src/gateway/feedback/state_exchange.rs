@@ -26,7 +26,7 @@ const OF_OTHERS_KEPT: Duration = Duration::from_secs(30 * 24 * 3600);
 
 /// What a process starts with.
 pub(super) struct LearningStart {
-    pub(super) book: BeliefStore,
+    pub(super) beliefs: BeliefStore,
     /// True if the store has something of ours.
     pub(super) saved: bool,
     pub(super) warned: WarnedReplicas,
@@ -41,15 +41,15 @@ pub(super) async fn load_initial(
     replica: &ReplicaId,
     settings: &LearnSettings,
 ) -> LearningStart {
-    let mut book = BeliefStore::new(settings.book);
+    let mut beliefs = BeliefStore::new(settings.beliefs);
     let (mut warned, prompt_ratios) = (WarnedReplicas::default(), Arc::<PromptRatios>::default());
     let take_over = PendingTakeOver::default();
     let began = timeout(BEGIN_MAX, async {
         let read = ReplicaStates::of(stories.replica_states().await?, replica, settings);
         warned.warn_new(&read.incompatible);
         read.forget_useless(stories).await?;
-        let mut own = book.own_state();
-        read.orphaned.iter().for_each(|(_, state)| own.take_over(state, &settings.book));
+        let mut own = beliefs.own_state();
+        read.orphaned.iter().for_each(|(_, state)| own.take_over(state, &settings.beliefs));
         let is_ours = read.take_over(stories, replica, &own, &take_over).await?;
         Ok::<_, HistoryStoreError>((read, is_ours))
     });
@@ -60,11 +60,11 @@ pub(super) async fn load_initial(
                 error = &error as &dyn std::error::Error,
                 "what was learned before cannot be read; learning starts again"
             );
-            return LearningStart { book, saved: false, warned, prompt_ratios, take_over };
+            return LearningStart { beliefs, saved: false, warned, prompt_ratios, take_over };
         }
         Err(_) => {
             tracing::error!("what was learned before cannot be read in time; learning starts again");
-            return LearningStart { book, saved: false, warned, prompt_ratios, take_over };
+            return LearningStart { beliefs, saved: false, warned, prompt_ratios, take_over };
         }
     };
     take_over.end();
@@ -72,14 +72,14 @@ pub(super) async fn load_initial(
     let mut others = read.others;
     left.iter().chain(&others).for_each(|state| prompt_ratios.take_over(state.prompts()));
     if is_ours {
-        book.take_over(&left);
+        beliefs.take_over(&left);
     } else {
         others.extend(left);
     }
-    if let Err(error) = book.with_others(others) {
+    if let Err(error) = beliefs.with_others(others) {
         tracing::warn!(%error, "what another replica has learned is left out");
     }
-    LearningStart { book, saved: is_ours, warned, prompt_ratios, take_over }
+    LearningStart { beliefs, saved: is_ours, warned, prompt_ratios, take_over }
 }
 
 /// A state as it is written down.
@@ -114,7 +114,7 @@ impl ReplicaStates {
         let (oldest, oldest_of_others) = (now.before(settings.gone_after()), now.before(OF_OTHERS_KEPT));
         for saved in all.into_iter().filter(|saved| saved.replica != *own) {
             let is_gone = saved.is_final || saved.at < oldest;
-            match LearnedState::read(&saved.state, &settings.book) {
+            match LearnedState::read(&saved.state, &settings.beliefs) {
                 Ok(state) if is_gone => read.orphaned.push((saved, state)),
                 Ok(state) => read.others.push(state),
                 Err(reason) if reason.is_of_others() && saved.at >= oldest_of_others => {
@@ -227,7 +227,7 @@ impl StateExchange {
         self.warned.warn_new(&read.incompatible);
         read.forget_useless(&*stories).await?;
         let own_alone = own.clone();
-        read.orphaned.iter().for_each(|(_, state)| own.take_over(state, &settings.book));
+        read.orphaned.iter().for_each(|(_, state)| own.take_over(state, &settings.beliefs));
         let mut others = read.others.clone();
         let left: Vec<LearnedState> = read.orphaned.iter().map(|(_, state)| state.clone()).collect();
         if read.take_over(&*stories, &self.replica, &own, &self.inner.take_over).await? {

@@ -85,7 +85,7 @@ fn silent() -> Arc<SilentStore> {
 /// A gateway has ended that had learned something of the model `left`.
 async fn leave_behind(store: &SilentStore) {
     let prompts = BTreeMap::from([("left".into(), TokenRatios::default())]);
-    let learned = BeliefStore::new(LearnSettings::default().book).own_state().with_prompts(prompts);
+    let learned = BeliefStore::new(LearnSettings::default().beliefs).own_state().with_prompts(prompts);
     let gone = saved(&ReplicaId::new(), &learned, true);
     assert!(store.save_state(&gone, &[]).await.unwrap());
 }

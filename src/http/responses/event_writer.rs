@@ -45,11 +45,11 @@ pub(super) struct EventWriter {
 }
 
 impl EventWriter {
-    pub(super) fn new(id: RequestId, look: ResponsesRenderOptions) -> EventWriter {
+    pub(super) fn new(id: RequestId, options: ResponsesRenderOptions) -> EventWriter {
         let hex = id.to_string().replacen("req_", "", 1);
         EventWriter {
             hex,
-            options: look,
+            options,
             sequence: 0,
             items: Vec::new(),
             open: None,

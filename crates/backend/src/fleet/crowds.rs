@@ -174,8 +174,8 @@ impl Crowd {
             priority: Priority::Interactive,
             deadline: Instant::now() + Duration::from_secs(600),
         };
-        let seat = match self.fleet.acquire(want).await {
-            Ok(seat) => seat,
+        let permit = match self.fleet.acquire(want).await {
+            Ok(permit) => permit,
             Err(failure) => {
                 assert_eq!(failure.fault, Fault::Overload);
                 self.refused.fetch_add(1, Ordering::Relaxed);
@@ -196,7 +196,7 @@ impl Crowd {
             effort: None,
             effort_least: None,
         };
-        let mut pieces = seat.backend().generate(call).await.unwrap();
+        let mut pieces = permit.backend().generate(call).await.unwrap();
         while let Some(piece) = pieces.next().await {
             piece.unwrap();
         }

@@ -50,9 +50,9 @@ fn fails(fault: Fault) -> Arc<ScriptedBackend> {
 }
 
 /// Makes one call to its end; true if it works.
-async fn call(seat: &Permit) -> bool {
+async fn call(permit: &Permit) -> bool {
     let part = GenerationPart::Total { effort: None, tokens: Tokens(9) };
-    let backend = seat.backend();
+    let backend = permit.backend();
     let Ok(mut generation) = backend
         .generate(BackendCall {
             request: request(),
@@ -78,7 +78,7 @@ async fn call(seat: &Permit) -> bool {
 }
 
 async fn refused(fleet: &Arc<Fleet>, want: PermitRequest) -> Failure {
-    let failure = fleet.acquire(want).await.expect_err("no seat");
+    let failure = fleet.acquire(want).await.expect_err("no permit");
     assert_eq!((failure.fault, failure.unsent), (Fault::Overload, true));
     failure
 }
@@ -86,20 +86,20 @@ async fn refused(fleet: &Arc<Fleet>, want: PermitRequest) -> Failure {
 #[tokio::test(start_paused = true)]
 async fn requests_wait_for_places_and_interactive_ones_go_first() {
     let (fleet, tasks) = (fleet(&[works()], places(1)), Tasks::default());
-    let seat = fleet.acquire(want(Priority::Interactive, 60)).await.unwrap();
+    let permit = fleet.acquire(want(Priority::Interactive, 60)).await.unwrap();
     let (say, mut said) = tokio::sync::mpsc::channel(9);
     for (priority, name) in
         [(Priority::Batch, "b"), (Priority::Interactive, "i"), (Priority::Interactive, "j")]
     {
         let (fleet, say) = (fleet.clone(), say.clone());
         tasks.spawn(async move {
-            let _seat = fleet.acquire(want(priority, 60)).await.unwrap();
+            let _permit = fleet.acquire(want(priority, 60)).await.unwrap();
             say.send(name).await.unwrap();
         });
         tokio::task::yield_now().await;
     }
     assert_eq!(fleet.status().1, 3);
-    drop(seat);
+    drop(permit);
     assert_eq!([said.recv().await, said.recv().await, said.recv().await], [Some("i"), Some("j"), Some("b")]);
     assert!(tasks.drain(Duration::from_secs(1)).await);
     assert_eq!(fleet.status().0[0].in_flight, 0);
@@ -110,7 +110,7 @@ async fn requests_wait_for_places_and_interactive_ones_go_first() {
 async fn who_waits_too_long_or_comes_to_a_full_queue_is_refused_with_a_time_to_come_back() {
     let settings = Settings { queue_max: 1, wait_max: Duration::from_secs(10), ..places(1) };
     let fleet = fleet(&[works()], settings);
-    let _seat = fleet.acquire(want(Priority::Interactive, 60)).await.unwrap();
+    let _permit = fleet.acquire(want(Priority::Interactive, 60)).await.unwrap();
     let began = Instant::now();
     let (waits, full) = tokio::join!(refused(&fleet, want(Priority::Interactive, 3)), async {
         tokio::task::yield_now().await;
@@ -128,7 +128,7 @@ async fn who_waits_too_long_or_comes_to_a_full_queue_is_refused_with_a_time_to_c
 async fn where_the_longest_wait_is_short_a_full_queue_still_tells_a_whole_second() {
     let settings = Settings { queue_max: 1, wait_max: Duration::from_millis(500), ..places(1) };
     let fleet = fleet(&[works()], settings);
-    let _seat = fleet.acquire(want(Priority::Interactive, 60)).await.unwrap();
+    let _permit = fleet.acquire(want(Priority::Interactive, 60)).await.unwrap();
     let (_, full) = tokio::join!(refused(&fleet, want(Priority::Interactive, 60)), async {
         tokio::task::yield_now().await;
         refused(&fleet, want(Priority::Interactive, 60)).await
@@ -140,10 +140,10 @@ async fn where_the_longest_wait_is_short_a_full_queue_still_tells_a_whole_second
 #[tokio::test(start_paused = true)]
 async fn where_the_line_is_longer_than_the_deadline_nobody_joins_it() {
     let fleet = fleet(&[works()], places(1));
-    let seat = fleet.acquire(want(Priority::Interactive, 60)).await.unwrap();
+    let permit = fleet.acquire(want(Priority::Interactive, 60)).await.unwrap();
     tokio::time::advance(Duration::from_secs(20)).await;
-    drop(seat);
-    let _seat = fleet.acquire(want(Priority::Interactive, 60)).await.unwrap();
+    drop(permit);
+    let _permit = fleet.acquire(want(Priority::Interactive, 60)).await.unwrap();
     let began = Instant::now();
     let hopeless = refused(&fleet, want(Priority::Interactive, 15)).await;
     assert_eq!(began.elapsed(), Duration::ZERO, "at once");
@@ -153,7 +153,7 @@ async fn where_the_line_is_longer_than_the_deadline_nobody_joins_it() {
 #[tokio::test(start_paused = true)]
 async fn a_place_given_to_somebody_who_left_is_given_to_the_next() {
     let (fleet, tasks) = (fleet(&[works()], places(1)), Tasks::default());
-    let seat = fleet.acquire(want(Priority::Interactive, 60)).await.unwrap();
+    let permit = fleet.acquire(want(Priority::Interactive, 60)).await.unwrap();
     {
         let left = fleet.acquire(want(Priority::Interactive, 60));
         tokio::pin!(left);
@@ -162,7 +162,7 @@ async fn a_place_given_to_somebody_who_left_is_given_to_the_next() {
     let stays = fleet.clone();
     tasks.spawn(async move { drop(stays.acquire(want(Priority::Interactive, 60)).await.unwrap()) });
     tokio::task::yield_now().await;
-    drop(seat);
+    drop(permit);
     assert!(tasks.drain(Duration::from_secs(1)).await);
     assert_eq!((fleet.status().0[0].in_flight, fleet.status().1), (0, 0));
 }
@@ -174,12 +174,12 @@ async fn once_every_target_is_left_alone_nobody_waits_and_those_who_do_are_told(
     for _ in 0..4 {
         assert!(!call(&fleet.acquire(want(Priority::Interactive, 60)).await.unwrap()).await);
     }
-    let seat = fleet.acquire(want(Priority::Interactive, 60)).await.unwrap();
+    let permit = fleet.acquire(want(Priority::Interactive, 60)).await.unwrap();
     let waiting = fleet.clone();
     tasks.spawn(async move { drop(refused(&waiting, want(Priority::Interactive, 60)).await) });
     tokio::task::yield_now().await;
     let began = Instant::now();
-    assert!(!call(&seat).await);
+    assert!(!call(&permit).await);
     assert!(tasks.drain(Duration::from_secs(1)).await);
     let failure = refused(&fleet, want(Priority::Interactive, 60)).await;
     assert_eq!(began.elapsed(), Duration::ZERO);
@@ -239,8 +239,8 @@ async fn a_probe_whose_caller_leaves_lets_the_next_one_find_out() {
     assert!(call(&probe).await);
     let (one, other) =
         (fleet.acquire(want(Priority::Interactive, 60)), fleet.acquire(want(Priority::Interactive, 60)));
-    let seats = tokio::join!(one, other);
-    assert!(seats.0.is_ok() && seats.1.is_ok(), "it works again");
+    let permits = tokio::join!(one, other);
+    assert!(permits.0.is_ok() && permits.1.is_ok(), "it works again");
 }
 
 #[tokio::test(start_paused = true)]
@@ -257,17 +257,17 @@ async fn a_callers_fault_says_nothing_of_the_target_and_neither_does_one_who_lea
     assert!(lacking.conditions().healthy, "the gateway's own lack is no fault of the target");
     let slow = self::fleet(&[works()], Settings::default());
     for _ in 0..20 {
-        let seat = slow.acquire(want(Priority::Interactive, 60)).await.unwrap();
-        assert!(tokio::time::timeout(Duration::from_millis(50), call(&seat)).await.is_err());
+        let permit = slow.acquire(want(Priority::Interactive, 60)).await.unwrap();
+        assert!(tokio::time::timeout(Duration::from_millis(50), call(&permit)).await.is_err());
     }
     assert!(slow.conditions().healthy);
 }
 
-/// Takes a seat and waits so long for what never comes.
+/// Takes a permit and waits so long for what never comes.
 async fn waits_in_vain(fleet: &Arc<Fleet>, seconds: u64) -> usize {
-    let seat = fleet.acquire(want(Priority::Interactive, 600)).await.unwrap();
-    let place = seat.target_index();
-    let _ = tokio::time::timeout(Duration::from_secs(seconds), call(&seat)).await;
+    let permit = fleet.acquire(want(Priority::Interactive, 600)).await.unwrap();
+    let place = permit.target_index();
+    let _ = tokio::time::timeout(Duration::from_secs(seconds), call(&permit)).await;
     place
 }
 
@@ -314,18 +314,18 @@ async fn a_call_that_is_silent_for_unusually_long_has_failed_whatever_ends_it() 
 #[tokio::test(start_paused = true)]
 async fn what_waits_shows_in_the_conditions() {
     let (fleet, tasks) = (fleet(&[works()], places(1)), Tasks::default());
-    let seat = fleet.acquire(want(Priority::Interactive, 60)).await.unwrap();
+    let permit = fleet.acquire(want(Priority::Interactive, 60)).await.unwrap();
     tokio::time::advance(Duration::from_secs(2)).await;
-    drop(seat);
+    drop(permit);
     assert!(fleet.conditions().queue < 1e-9);
-    let seat = fleet.acquire(want(Priority::Interactive, 60)).await.unwrap();
+    let permit = fleet.acquire(want(Priority::Interactive, 60)).await.unwrap();
     for _ in 0..3 {
         let waiting = fleet.clone();
         tasks.spawn(async move { drop(waiting.acquire(want(Priority::Interactive, 60)).await) });
     }
     tokio::task::yield_now().await;
     assert!((fleet.conditions().queue - 6.0).abs() < 1e-9, "{:?}", fleet.conditions());
-    drop(seat);
+    drop(permit);
     assert!(tasks.drain(Duration::from_secs(1)).await);
 }
 
@@ -338,16 +338,16 @@ async fn retries_wait_as_long_as_the_targets_rest_but_not_too_long() {
     let plays = [3, 30].map(|seconds| ScriptedReply::new().refuses(failure(seconds)));
     let fleet = fleet(&[Arc::new(ScriptedBackend::in_turn(plays.to_vec()))], Settings::default());
     let want = want(Priority::Interactive, 60);
-    let seat = fleet.acquire(want).await.unwrap();
-    assert!(!call(&seat).await);
-    drop(seat);
+    let permit = fleet.acquire(want).await.unwrap();
+    assert!(!call(&permit).await);
+    drop(permit);
     assert!(fleet.acquire_retry(&want, &[]).is_none(), "it wants to be left alone");
     let wait = fleet.retry_wait(1, &want).unwrap();
     assert!(wait >= Duration::from_secs(3) && wait <= Duration::from_millis(3_200), "{wait:?}");
     assert_eq!(fleet.retry_wait(3, &want), None, "three attempts are enough");
     tokio::time::advance(wait).await;
-    let seat = fleet.acquire_retry(&want, &[]).unwrap();
-    assert!(!call(&seat).await);
+    let permit = fleet.acquire_retry(&want, &[]).unwrap();
+    assert!(!call(&permit).await);
     assert_eq!(fleet.retry_wait(2, &want), None, "half a minute is too long");
 }
 
@@ -358,12 +358,12 @@ async fn a_call_that_is_made_again_within_an_answer_takes_one_of_the_retries() {
         Settings { retry, ..Settings::default() }
     };
     let fleet = fleet(&[works()], limited(3));
-    let seat = fleet.acquire(want(Priority::Interactive, 60)).await.unwrap();
-    assert_eq!([(); 3].map(|()| seat.backend().take_retry()), [true, true, false]);
+    let permit = fleet.acquire(want(Priority::Interactive, 60)).await.unwrap();
+    assert_eq!([(); 3].map(|()| permit.backend().take_retry()), [true, true, false]);
     assert_eq!(fleet.metrics.backends.retries.with_label_values(&["m", "target 0"]).get(), 2);
     fleet.reconfigure(limited(1));
     tokio::time::advance(Duration::from_secs(2)).await;
-    assert!(!seat.backend().take_retry(), "one attempt is all that is wanted");
+    assert!(!permit.backend().take_retry(), "one attempt is all that is wanted");
 }
 
 #[tokio::test(start_paused = true)]
@@ -381,9 +381,9 @@ async fn a_short_pause_is_waited_for_in_turn_and_a_long_one_is_told() {
         let (fleet, say) = (fleet.clone(), say.clone());
         tasks.spawn(async move {
             let want = PermitRequest { flow: FlowId(flow), ..want(Priority::Interactive, 60) };
-            let seat = fleet.acquire(want).await.unwrap();
+            let permit = fleet.acquire(want).await.unwrap();
             say.send((name, Instant::now())).await.unwrap();
-            drop(seat);
+            drop(permit);
         });
         tokio::task::yield_now().await;
     }
@@ -397,9 +397,9 @@ async fn a_short_pause_is_waited_for_in_turn_and_a_long_one_is_told() {
         assert_eq!((name, at.duration_since(paused).as_secs()), (expected, 2), "each flow in turn");
     }
     assert!(tasks.drain(Duration::from_secs(1)).await);
-    let seat = fleet.acquire(want(Priority::Interactive, 60)).await.unwrap();
-    assert!(!call(&seat).await);
-    drop(seat);
+    let permit = fleet.acquire(want(Priority::Interactive, 60)).await.unwrap();
+    assert!(!call(&permit).await);
+    drop(permit);
     assert!(fleet.is_rate_limited(FlowId(0)) && fleet.conditions_after_pause(FlowId(0)).is_none());
     let told = refused(&fleet, want(Priority::Interactive, 60)).await;
     assert_eq!(told.code, Some(crate::UPSTREAM_RATE_LIMITED));
@@ -416,9 +416,9 @@ async fn waits_beside(others: u64) -> Duration {
         let fleet = fleet.clone();
         tasks.spawn(async move {
             while Instant::now() < until {
-                let Ok(seat) = fleet.acquire(of(1)).await else { continue };
+                let Ok(permit) = fleet.acquire(of(1)).await else { continue };
                 tokio::time::sleep(Duration::from_millis(400)).await;
-                drop(seat);
+                drop(permit);
             }
         });
     }
@@ -426,10 +426,10 @@ async fn waits_beside(others: u64) -> Duration {
     let mut waits = Vec::new();
     while Instant::now() < until {
         let began = Instant::now();
-        let seat = fleet.acquire(of(2)).await.unwrap();
+        let permit = fleet.acquire(of(2)).await.unwrap();
         waits.push(began.elapsed());
         tokio::time::sleep(Duration::from_millis(400)).await;
-        drop(seat);
+        drop(permit);
     }
     assert!(tasks.drain(Duration::from_secs(60)).await);
     waits.sort_unstable();

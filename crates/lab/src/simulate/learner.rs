@@ -8,7 +8,7 @@ use stint_types::units::{Amount, Money, Timestamp};
 /// What one policy has learned, and how it keeps to each tenant's budget.
 #[derive(Debug)]
 pub(super) struct SimulatedLearner {
-    book: BeliefStore,
+    beliefs: BeliefStore,
     paces: Vec<BudgetPacer>,
     settings: PaceSettings,
 }
@@ -17,7 +17,7 @@ impl SimulatedLearner {
     /// Nothing learned yet.
     pub(super) fn new(tenants: usize) -> SimulatedLearner {
         SimulatedLearner {
-            book: BeliefStore::new(Settings::default()),
+            beliefs: BeliefStore::new(Settings::default()),
             paces: vec![BudgetPacer::default(); tenants],
             settings: PaceSettings::default(),
         }
@@ -25,7 +25,7 @@ impl SimulatedLearner {
 
     /// Turns predictions into what is believed.
     pub(super) fn adjust(&self, demand: &mut Demand) {
-        self.book.adjust(demand);
+        self.beliefs.adjust(demand);
     }
 
     /// What a tenant's dollar counts.
@@ -35,7 +35,7 @@ impl SimulatedLearner {
 
     /// Takes in an outcome.
     pub(super) fn observe(&mut self, lesson: &OutcomeSample) {
-        self.book.observe(lesson);
+        self.beliefs.observe(lesson);
     }
 
     /// A tenant has spent something; these are its limits.

@@ -27,12 +27,12 @@ impl BudgetLevel {
     }
 
     /// The tracker's line at this level.
-    pub fn message(self, words: &TrackerMessages) -> &str {
+    pub fn message(self, messages: &TrackerMessages) -> &str {
         match self {
-            BudgetLevel::Critical => &words.critical,
-            BudgetLevel::Low => &words.low,
-            BudgetLevel::Medium => &words.medium,
-            BudgetLevel::High => &words.high,
+            BudgetLevel::Critical => &messages.critical,
+            BudgetLevel::Low => &messages.low,
+            BudgetLevel::Medium => &messages.medium,
+            BudgetLevel::High => &messages.high,
         }
     }
 }

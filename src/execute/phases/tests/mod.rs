@@ -87,9 +87,9 @@ pub(super) fn play(terms: ChoiceTerms, script: &[&[Piece]]) -> PlayedChoice {
 }
 
 /// The same with a target of which something is known.
-pub(super) fn play_met(terms: ChoiceTerms, conduct: TargetBehavior, script: &[&[Piece]]) -> PlayedChoice {
+pub(super) fn play_met(terms: ChoiceTerms, behavior: TargetBehavior, script: &[&[Piece]]) -> PlayedChoice {
     let mut phases = ChoiceStateMachine::new(terms);
-    phases.set_behavior(conduct);
+    phases.set_behavior(behavior);
     let mut seen = PlayedChoice {
         thought: String::new(),
         answer: String::new(),

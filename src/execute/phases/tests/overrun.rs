@@ -78,9 +78,9 @@ fn a_count_that_is_too_low_hides_nothing_and_one_that_is_too_high_costs_no_more_
 
 #[test]
 fn pieces_are_counted_as_tokens_where_the_target_is_known_for_it() {
-    let conduct = TargetBehavior { has_token_per_piece: true, ..TargetBehavior::default() };
+    let behavior = TargetBehavior { has_token_per_piece: true, ..TargetBehavior::default() };
     let terms = ChoiceTerms { overhead: Tokens(0), ..terms(EnforcementClass::Turn, 0, 10) };
-    let seen = play_known(terms, conduct, &[&tokens(5_000)]);
+    let seen = play_known(terms, behavior, &[&tokens(5_000)]);
     assert_eq!((seen.answer.as_str(), seen.taken), ("so so so so so so so so so so ", 44));
     assert_eq!(ended(&seen).0, SolutionStopReason::Upstream);
 }
@@ -267,8 +267,8 @@ fn an_answer_is_lacking_only_where_a_limit_took_it() {
     assert!(!of(&[Piece::End(GenerationEnd::Filtered)]));
 }
 
-fn play_known(terms: ChoiceTerms, conduct: TargetBehavior, script: &[&[Piece]]) -> PlayedChoice {
-    play_met(terms, conduct, script)
+fn play_known(terms: ChoiceTerms, behavior: TargetBehavior, script: &[&[Piece]]) -> PlayedChoice {
+    play_met(terms, behavior, script)
 }
 
 #[test]

@@ -22,16 +22,16 @@ fn exchange(pair: &mut [BeliefStore; 2]) {
     pair[1].with_others(vec![one]).unwrap();
 }
 
-fn observe(book: &mut BeliefStore, lessons: &[OutcomeSample]) {
-    lessons.iter().for_each(|lesson| book.observe(lesson));
+fn observe(beliefs: &mut BeliefStore, lessons: &[OutcomeSample]) {
+    lessons.iter().for_each(|lesson| beliefs.observe(lesson));
 }
 
-fn done(book: &BeliefStore) -> f64 {
-    believed(book).models["two"].done.get()
+fn done(beliefs: &BeliefStore) -> f64 {
+    believed(beliefs).models["two"].done.get()
 }
 
-fn spread(book: &BeliefStore) -> f64 {
-    believed(book).models["two"].spread
+fn spread(beliefs: &BeliefStore) -> f64 {
+    believed(beliefs).models["two"].spread
 }
 
 #[test]
@@ -67,7 +67,7 @@ fn what_another_sees_after_it_has_heard_of_an_alarm_counts_in_full() {
 #[test]
 fn an_alarm_that_two_raise_before_they_hear_of_each_other_counts_once() {
     let mut pair = pair();
-    pair.iter_mut().for_each(|book| observe(book, &fallen(60)));
+    pair.iter_mut().for_each(|beliefs| observe(beliefs, &fallen(60)));
     let before = spread(&pair[0]);
     exchange(&mut pair);
     assert!(done(&pair[0]) < 0.35 && spread(&pair[0]) < before, "{} {before}", spread(&pair[0]));

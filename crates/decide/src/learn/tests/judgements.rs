@@ -18,14 +18,14 @@ fn a_judgement_that_comes_later_counts_and_one_that_is_changed_counts_as_the_new
 fn of_a_judgement_whose_time_nobody_knows_no_more_is_taken_back_than_may_be_left() {
     let after = vec![lesson("two", 1.0); 3000];
     let taken_back = |mark: fn(Option<JudgementMark>) -> Option<JudgementMark>| {
-        let mut book = taught(&[lesson("two", 0.0)]);
-        let first = book.judge(&lesson("two", 0.0));
+        let mut beliefs = taught(&[lesson("two", 0.0)]);
+        let first = beliefs.judge(&lesson("two", 0.0));
         for lesson in &after {
-            book.observe(lesson);
+            beliefs.observe(lesson);
         }
-        let before = believed(&book).models["two"].done.get();
-        book.amend(&lesson("two", 1.0), Chance::new(0.0), mark(first));
-        believed(&book).models["two"].done.get() - before
+        let before = believed(&beliefs).models["two"].done.get();
+        beliefs.amend(&lesson("two", 1.0), Chance::new(0.0), mark(first));
+        believed(&beliefs).models["two"].done.get() - before
     };
     let (known, unknown) = (taken_back(|mark| mark), taken_back(|_| None));
     assert!(unknown > 0.0 && unknown <= 1.1 * known, "{unknown} of {known}");
@@ -33,14 +33,14 @@ fn of_a_judgement_whose_time_nobody_knows_no_more_is_taken_back_than_may_be_left
 
 #[test]
 fn what_was_said_before_an_alarm_is_not_taken_back_from_what_came_after_it() {
-    let mut book = taught(&vec![lesson("one", 1.0); 500]);
-    let mark = book.judge(&lesson("one", 1.0));
+    let mut beliefs = taught(&vec![lesson("one", 1.0); 500]);
+    let mark = beliefs.judge(&lesson("one", 1.0));
     for _ in 0..60 {
-        book.observe(&lesson("one", 0.0));
+        beliefs.observe(&lesson("one", 0.0));
     }
-    let before = book.clone();
-    assert!(!book.amend(&lesson("one", 0.0), Chance::new(1.0), mark));
-    assert_alike(&book, &before, 1e-12);
+    let before = beliefs.clone();
+    assert!(!beliefs.amend(&lesson("one", 0.0), Chance::new(1.0), mark));
+    assert_alike(&beliefs, &before, 1e-12);
 }
 
 proptest! {
@@ -65,14 +65,14 @@ proptest! {
             vec![other.own_state()]
         };
         let told = |success: f64| {
-            let mut book = BeliefStore::new(settings);
-            book.observe(&lesson("one", 1.0));
-            let mark = book.judge(&OutcomeSample { ended, ..lesson("one", success) });
+            let mut beliefs = BeliefStore::new(settings);
+            beliefs.observe(&lesson("one", 1.0));
+            let mark = beliefs.judge(&OutcomeSample { ended, ..lesson("one", success) });
             for at in 0..after {
-                book.observe(&lesson("one", if at % 4 == 0 { 0.0 } else { 1.0 }));
+                beliefs.observe(&lesson("one", if at % 4 == 0 { 0.0 } else { 1.0 }));
             }
-            book.with_others(others()).unwrap();
-            (book, mark)
+            beliefs.with_others(others()).unwrap();
+            (beliefs, mark)
         };
         let (mut changed, mark) = told(first);
         changed.amend(&OutcomeSample { ended, ..lesson("one", second) }, Chance::new(first), mark);

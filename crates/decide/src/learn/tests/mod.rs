@@ -1,4 +1,4 @@
-//! What a book learns, seen from outside.
+//! What beliefs learn, seen from outside.
 
 mod alarms;
 mod joint;
@@ -44,9 +44,9 @@ fn prior() -> Demand {
     }
 }
 
-fn believed(book: &BeliefStore) -> Demand {
+fn believed(beliefs: &BeliefStore) -> Demand {
     let mut demand = prior();
-    book.adjust(&mut demand);
+    beliefs.adjust(&mut demand);
     demand
 }
 
@@ -71,9 +71,9 @@ fn lesson(model: &str, success: f64) -> OutcomeSample {
 }
 
 fn taught(lessons: &[OutcomeSample]) -> BeliefStore {
-    let mut book = BeliefStore::new(Settings::default());
-    lessons.iter().for_each(|lesson| book.observe(lesson));
-    book
+    let mut beliefs = BeliefStore::new(Settings::default());
+    lessons.iter().for_each(|lesson| beliefs.observe(lesson));
+    beliefs
 }
 
 /// Outcomes of both models by the dice, cut thoughts and unjudged ones among them.
@@ -123,8 +123,8 @@ fn without_outcomes_the_prior_is_believed_with_a_spread() {
 
 #[test]
 fn a_model_that_fails_is_believed_to_fail_and_the_other_is_not() {
-    let book = taught(&vec![lesson("two", 0.0); 200]);
-    let now = believed(&book);
+    let beliefs = taught(&vec![lesson("two", 0.0); 200]);
+    let now = believed(&beliefs);
     assert!(now.models["two"].done.get() < 0.1, "{:?}", now.models["two"]);
     assert!(now.models["two"].spread < prior_spread());
     let other = now.models["one"].done.get();
@@ -156,7 +156,7 @@ fn what_was_learned_after_a_finished_thought_says_less_of_none() {
 fn cut_thoughts_say_that_they_would_have_been_longer() {
     // Truly ln L ~ N(5.6, 0.9), held to 200 tokens, of which about 37 % finish.
     let mut dice = SeededRng::new(7);
-    let mut book = BeliefStore::new(Settings::default());
+    let mut beliefs = BeliefStore::new(Settings::default());
     for _ in 0..4000 {
         let mut lesson = lesson("one", 1.0);
         lesson.success = None;
@@ -164,9 +164,9 @@ fn cut_thoughts_say_that_they_would_have_been_longer() {
         if lesson.thinking > Tokens(200) {
             (lesson.thinking, lesson.ended) = (Tokens(200), ThinkingStopReason::Cut);
         }
-        book.observe(&lesson);
+        beliefs.observe(&lesson);
     }
-    let thinking = believed(&book).models["one"].thinking;
+    let thinking = believed(&beliefs).models["one"].thinking;
     assert!((thinking.mu - 5.6).abs() < 0.2, "{thinking:?}");
     assert!((thinking.sigma - 0.9).abs() < 0.2, "{thinking:?}");
 }
@@ -177,7 +177,7 @@ proptest! {
     #[test]
     fn whatever_happens_beliefs_stay_numbers(seed in 0..1000u64, weight in 1e-6..10.0f64) {
         let mut dice = SeededRng::new(seed);
-        let mut book = BeliefStore::new(Settings::default());
+        let mut beliefs = BeliefStore::new(Settings::default());
         for mut lesson in lessons(seed, 200) {
             lesson.weight = weight;
             lesson.predicted.thinking.mu = 20.0 * dice.next_f64();
@@ -185,9 +185,9 @@ proptest! {
             lesson.predicted.bend = 4.0 * dice.next_f64();
             lesson.predicted.saturation = 8.0 * dice.next_f64();
             lesson.predicted.spread = dice.next_f64();
-            book.observe(&lesson);
+            beliefs.observe(&lesson);
         }
-        for model in believed(&book).models.values() {
+        for model in believed(&beliefs).models.values() {
             prop_assert!(model.spread.is_finite() && model.spread >= 0.0);
             prop_assert!(model.saturation.is_finite() && model.saturation >= 0.0);
             prop_assert!(model.thinking.mu.is_finite() && model.thinking.sigma > 0.0);
@@ -198,25 +198,25 @@ proptest! {
 #[test]
 fn a_model_that_suddenly_fails_is_found_out_within_150_outcomes() {
     let mut dice = SeededRng::new(11);
-    let mut book = BeliefStore::new(Settings::default());
+    let mut beliefs = BeliefStore::new(Settings::default());
     for _ in 0..3000 {
-        book.observe(&lesson("two", if dice.next_f64() < 0.8 { 1.0 } else { 0.0 }));
+        beliefs.observe(&lesson("two", if dice.next_f64() < 0.8 { 1.0 } else { 0.0 }));
     }
-    assert!((believed(&book).models["two"].done.get() - 0.8).abs() < 0.05);
+    assert!((believed(&beliefs).models["two"].done.get() - 0.8).abs() < 0.05);
     for _ in 0..150 {
-        book.observe(&lesson("two", if dice.next_f64() < 0.2 { 1.0 } else { 0.0 }));
+        beliefs.observe(&lesson("two", if dice.next_f64() < 0.2 { 1.0 } else { 0.0 }));
     }
-    assert!(believed(&book).models["two"].done.get() < 0.5, "{:?}", believed(&book).models["two"]);
+    assert!(believed(&beliefs).models["two"].done.get() < 0.5, "{:?}", believed(&beliefs).models["two"]);
 }
 
 #[test]
 fn how_good_a_model_is_after_it_fell_is_known_within_60_outcomes() {
     let mut dice = SeededRng::new(12);
-    let mut book = taught(&vec![lesson("two", 1.0); 2000]);
+    let mut beliefs = taught(&vec![lesson("two", 1.0); 2000]);
     for _ in 0..60 {
-        book.observe(&lesson("two", if dice.next_f64() < 0.2 { 1.0 } else { 0.0 }));
+        beliefs.observe(&lesson("two", if dice.next_f64() < 0.2 { 1.0 } else { 0.0 }));
     }
-    let now = believed(&book).models["two"].done.get();
+    let now = believed(&beliefs).models["two"].done.get();
     assert!((now - 0.2).abs() < 0.15, "{now}");
 }
 
@@ -228,12 +228,12 @@ fn a_model_that_fell_goes_on_being_worse_at_what_it_was_worse_at() {
         lesson.predicted.prompt = Tokens(prompt);
         lesson
     };
-    let mut book = taught(&vec![vec![ask(50, 1.0), ask(5000, 0.5)]; 1000].concat());
-    vec![vec![ask(50, 0.3), ask(5000, 0.0)]; 15].concat().iter().for_each(|lesson| book.observe(lesson));
+    let mut beliefs = taught(&vec![vec![ask(50, 1.0), ask(5000, 0.5)]; 1000].concat());
+    vec![vec![ask(50, 0.3), ask(5000, 0.0)]; 15].concat().iter().for_each(|lesson| beliefs.observe(lesson));
     let of = |prompt: u64| {
         let mut demand = prior();
         demand.models.values_mut().for_each(|model| model.prompt = Tokens(prompt));
-        book.adjust(&mut demand);
+        beliefs.adjust(&mut demand);
         demand.models["two"].done.get()
     };
     assert!(of(50) > of(700) + 0.1, "{} {}", of(50), of(700));
@@ -257,11 +257,11 @@ fn an_answer_is_expected_to_be_as_long_as_those_to_such_requests_were() {
         let predicted = demand.models["one"].clone();
         OutcomeSample { predicted, solution: Tokens(solution), ..lesson("one", 1.0) }
     };
-    let book = taught(&vec![vec![asked(50, 60), asked(800, 240)]; 200].concat());
+    let beliefs = taught(&vec![vec![asked(50, 60), asked(800, 240)]; 200].concat());
     let expected = |prompt: u64| {
         let mut demand = prior();
         demand.models.values_mut().for_each(|model| model.prompt = Tokens(prompt));
-        book.adjust(&mut demand);
+        beliefs.adjust(&mut demand);
         demand.models["one"].solution.0
     };
     assert!((50..80).contains(&expected(50)) && (220..260).contains(&expected(800)));
@@ -276,7 +276,7 @@ fn a_cut_thought_that_succeeds_more_than_foretold_bends_the_curve_up() {
     finished.weight = 3.0;
     let mut none = lesson("two", 0.6);
     (none.ended, none.weight) = (ThinkingStopReason::None, 3.0);
-    let book = taught(&vec![vec![cut, finished, none]; 200].concat());
-    let now = believed(&book).models["two"].clone();
+    let beliefs = taught(&vec![vec![cut, finished, none]; 200].concat());
+    let now = believed(&beliefs).models["two"].clone();
     assert!(now.saturation > 1.6, "{now:?}");
 }

@@ -21,10 +21,10 @@ fn a_state_from_other_settings_or_another_version_is_refused() {
     let mut text = serde_json::to_value(&state).unwrap();
     text["features"] = 7.into();
     let old: LearnedState = serde_json::from_value(text).unwrap();
-    let mut book = BeliefStore::new(Settings::default());
-    assert!(matches!(book.with_others(vec![old, state]), Err(StateError::Version { features: 7, .. })));
+    let mut beliefs = BeliefStore::new(Settings::default());
+    assert!(matches!(beliefs.with_others(vec![old, state]), Err(StateError::Version { features: 7, .. })));
     assert!(
-        believed(&book).models["one"].done != prior().models["one"].done,
+        believed(&beliefs).models["one"].done != prior().models["one"].done,
         "the sound one was left out too"
     );
 }
@@ -81,9 +81,9 @@ proptest! {
     fn the_order_in_which_others_are_heard_of_does_not_matter(seeds in proptest::collection::vec(0..1000u64, 3)) {
         let states: Vec<LearnedState> = seeds.iter().map(|&seed| taught(&lessons(seed, 60)).own_state()).collect();
         let merged = |order: [usize; 3]| {
-            let mut book = taught(&lessons(5, 40));
-            book.with_others(order.map(|at| states[at].clone()).to_vec()).unwrap();
-            book
+            let mut beliefs = taught(&lessons(5, 40));
+            beliefs.with_others(order.map(|at| states[at].clone()).to_vec()).unwrap();
+            beliefs
         };
         assert_alike(&merged([0, 1, 2]), &merged([2, 0, 1]), 1e-12);
         let mut twice = merged([1, 2, 0]);

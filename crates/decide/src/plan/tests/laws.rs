@@ -98,8 +98,8 @@ prop_compose! {
         world.allowance.overall.thinking = thinking.and_then(thinking_left);
         (world.route.worth, world.route.cost_per_second) = (Money(worth), Money(second));
         world.route.success_floor = Chance::new(floor);
-        let scatter = VoteAssumptions { distinct_wrong: 4, correlation: Chance::new(alike) };
-        world.route.vote = samples.map(|samples| Vote::new(samples, AnswerComparison::Number, scatter));
+        let assumptions = VoteAssumptions { distinct_wrong: 4, correlation: Chance::new(alike) };
+        world.route.vote = samples.map(|samples| Vote::new(samples, AnswerComparison::Number, assumptions));
         world.route.cascade = cascade;
         let first = |first| if first { "model-0" } else { "model-1" };
         world.sticky = sticky.map(|(at, cached, evidence)| (first(at), cached, evidence));
