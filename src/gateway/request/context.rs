@@ -10,7 +10,7 @@ use crate::gateway::episodes::RunningStep;
 use crate::gateway::state::{GatewayParts, GatewayState};
 use stint_backend::fleet::{AffinityKey, Fleet, FlowId};
 use stint_backend::{Failure, Fault};
-use stint_ledger::RequestScope;
+use stint_ledger::{Amounts, RequestScope, Shortfall};
 use stint_sessions::agent::CountedPrompt;
 use stint_sessions::idempotency::IdempotencyTicket;
 use stint_types::catalog::{Allowance, ChoiceUsage, Demand, Market, Model, ModelDemand, Offer, Plan, Route};
@@ -78,6 +78,11 @@ impl RequestContext {
     pub(crate) fn limit_scope(&self, offer: &Offer) -> RequestScope {
         let episode = self.step.as_ref().map(|step| step.id().clone());
         RequestScope { model: Some(offer.model.clone()), episode, ..scope::of(&self.request.extra) }
+    }
+
+    /// Whether what lacks for more of an offer is merely reserved by other requests. `own` is what this one has reserved.
+    pub(crate) fn can_be_released(&self, offer: &Offer, shortfall: &Shortfall, own: Amounts) -> bool {
+        self.parts().ledger.can_be_released(&self.account, &self.limit_scope(offer), shortfall, own)
     }
 
     /// What its account has left beside what is set aside for it.

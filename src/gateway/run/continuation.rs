@@ -129,13 +129,7 @@ async fn extend_reservation(
         Ok(()) => return funding.funded(wanted, extra),
         Err(ExtensionError::RequestLimit { left }) => left,
         Err(ExtensionError::Shortfall(short)) => {
-            let about = context.limit_scope(offer);
-            let is_held = context.parts().ledger.can_be_released(
-                &context.account,
-                &about,
-                &short,
-                reservation.reserved_amounts(),
-            );
+            let is_held = context.can_be_released(offer, &short, reservation.reserved_amounts());
             if is_held && since.elapsed() < context.parts().settings.wait_max {
                 return FundingResult::Later;
             }

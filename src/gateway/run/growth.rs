@@ -219,13 +219,7 @@ async fn grow(
             grow_by_remainder(left, offer, &tariff, growth, reservation).await;
         }
         Err(ExtensionError::Shortfall(short)) => {
-            let about = context.limit_scope(offer);
-            let is_held = context.parts().ledger.can_be_released(
-                &context.account,
-                &about,
-                &short,
-                reservation.reserved_amounts(),
-            );
+            let is_held = context.can_be_released(offer, &short, reservation.reserved_amounts());
             if is_held && !growth.has_waited(context.parts().settings.wait_max) {
                 growth.again = Some(Instant::now() + LOOK_EVERY);
             } else {

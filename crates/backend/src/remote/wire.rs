@@ -5,11 +5,25 @@ use std::borrow::Cow;
 use serde_json::{Map, Value, json};
 
 use stint_types::catalog::{MemberAction, MemberRules};
-use stint_types::chat::{CacheTtl, ContentPart, EmbeddingInputs, EmbeddingRequest, Message, Role};
+use stint_types::chat::{CacheTtl, ContentPart, EmbeddingInputs, EmbeddingRequest, Message, Request, Role};
 
 /// A number as the caller wrote it: through a float twice as wide, 0.7 would become 0.699999988.
 pub(super) fn decimal(value: f32) -> Value {
     value.to_string().parse::<f64>().map_or(Value::Null, |value| json!(value))
+}
+
+/// What the caller says of how tokens are drawn, as servers of open models take it.
+pub(super) fn sampling_members(request: &Request) -> Vec<(String, Value)> {
+    let sampling = &request.sampling;
+    let stated = [
+        ("temperature", sampling.temperature.map(decimal)),
+        ("top_p", sampling.top_p.map(decimal)),
+        ("top_k", sampling.top_k.map(|k| json!(k))),
+    ];
+    let extra = |name: &'static str| (name, request.extra.get(name).cloned());
+    let passed = ["presence_penalty", "frequency_penalty"].map(extra);
+    let members = stated.into_iter().chain(passed);
+    members.filter_map(|(name, value)| Some((name.to_owned(), value?))).collect()
 }
 
 /// The text of a member; empty where there is none.

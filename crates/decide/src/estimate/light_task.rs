@@ -38,6 +38,7 @@ const ANSWER_LABELS: [&str; 10] = [
     "答案：",
     "回答：",
 ];
+
 /// A light task: its instruction, and the usual length of its answer, as the logarithm of tokens.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) struct LightTask<'t> {

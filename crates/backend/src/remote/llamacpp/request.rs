@@ -3,15 +3,12 @@
 use serde_json::{Map, Value, json};
 
 use crate::remote::passthrough;
-use crate::remote::wire::{decimal, messages};
+use crate::remote::wire::{messages, sampling_members};
 use crate::{BackendCall, Thought, tool_calls};
 use stint_types::chat::Request;
 use stint_types::units::Tokens;
 
 use super::Settings;
-
-/// Members of the caller's that mean the same here.
-const PASSED: [&str; 2] = ["presence_penalty", "frequency_penalty"];
 
 /// What `/apply-template` renders.
 pub(super) fn template_body(settings: &Settings, request: &Request, thinking: bool) -> Value {
@@ -85,27 +82,18 @@ pub(super) fn solution_body(call: &BackendCall, prompt: Value, solution: Tokens,
 }
 
 fn common(call: &BackendCall, prompt: Value, limit: Option<Tokens>) -> Map<String, Value> {
-    let sampling = &call.request.sampling;
     let most = limit.map_or(json!(-1), |limit| json!(limit.clamp_u32().clamp(1, i32::MAX.cast_unsigned())));
     // The server's seed has 32 bits, all of them set meaning a random one; 0 tokens would generate one,
     // and −1 are as many as fit.
-    let mut body = Map::from_iter([
+    let own = [
         ("prompt".to_owned(), prompt),
         ("n_predict".to_owned(), most),
         ("stream".to_owned(), json!(true)),
         ("return_tokens".to_owned(), json!(true)),
         ("cache_prompt".to_owned(), json!(true)),
         ("seed".to_owned(), json!(call.seed & 0x7FFF_FFFF)),
-    ]);
-    let optional = [
-        ("temperature", sampling.temperature.map(decimal)),
-        ("top_p", sampling.top_p.map(decimal)),
-        ("top_k", sampling.top_k.map(|k| json!(k))),
     ];
-    let passed = PASSED.iter().map(|&name| (name, call.request.extra.get(name).cloned()));
-    let present = optional.into_iter().chain(passed);
-    body.extend(present.filter_map(|(name, value)| value.map(|value| (name.to_owned(), value))));
-    body
+    own.into_iter().chain(sampling_members(&call.request)).collect()
 }
 
 /// The caller's own biases, in the server's form: OpenAI's object as pairs.

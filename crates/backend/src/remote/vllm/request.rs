@@ -4,13 +4,10 @@ use serde_json::{Map, Value, json};
 
 use crate::remote::openai::{Settings, ThinkingSwitch, conversation};
 use crate::remote::passthrough;
-use crate::remote::wire::decimal;
+use crate::remote::wire::sampling_members;
 use crate::{BackendCall, tool_calls};
 use stint_types::chat::Request;
 use stint_types::units::Tokens;
-
-/// Members of the caller's that mean the same here.
-const PASSED: [&str; 2] = ["presence_penalty", "frequency_penalty"];
 
 /// The bias that bans a token.
 const BAN_BIAS: i32 = -100;
@@ -68,8 +65,7 @@ fn common(
     prompt: &[u32],
     limit: Option<Tokens>,
 ) -> Map<String, Value> {
-    let sampling = &call.request.sampling;
-    let mut body = Map::from_iter([
+    let own = [
         ("model".to_owned(), json!(settings.model)),
         ("prompt".to_owned(), json!(prompt)),
         ("max_tokens".to_owned(), json!(limit)),
@@ -77,16 +73,8 @@ fn common(
         ("stream_options".to_owned(), json!({"include_usage": true})),
         ("return_token_ids".to_owned(), json!(true)),
         ("seed".to_owned(), json!(call.seed & i64::MAX.cast_unsigned())),
-    ]);
-    let optional = [
-        ("temperature", sampling.temperature.map(decimal)),
-        ("top_p", sampling.top_p.map(decimal)),
-        ("top_k", sampling.top_k.map(|k| json!(k))),
     ];
-    let passed = PASSED.iter().map(|&name| (name, call.request.extra.get(name).cloned()));
-    let present = optional.into_iter().chain(passed);
-    body.extend(present.filter_map(|(name, value)| value.map(|value| (name.to_owned(), value))));
-    body
+    own.into_iter().chain(sampling_members(&call.request)).collect()
 }
 
 /// The caller's own biases, and what must not come.
