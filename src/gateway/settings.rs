@@ -29,7 +29,8 @@ pub struct Settings {
 }
 
 impl Settings {
-    /// The same, where the answer to a request with an idempotency key is remembered for so long: none may run for longer. Zero remembers none.
+    /// The same, where the answer to a request with an idempotency key is remembered for so long: none may run for longer. Zero
+    /// remembers none.
     #[must_use]
     pub(crate) fn remembered_for(self, keep: Duration) -> Settings {
         let deadline_max = if keep.is_zero() { self.deadline_max } else { self.deadline_max.min(keep) };

@@ -9,8 +9,8 @@ use super::connection_table::is_within;
 
 const FORWARDED_FOR: HeaderName = HeaderName::from_static("x-forwarded-for");
 
-/// Whom a proxy brings, by `X-Forwarded-For`, if it says so readably: the last address in it that is no proxy of ours. What stands before that, the
-/// caller may have invented.
+/// Whom a proxy brings, by `X-Forwarded-For`, if it says so readably: the last address in it that is no proxy of ours. What
+/// stands before that, the caller may have invented.
 pub(super) fn caller_address(headers: &HeaderMap, proxies: &[IpNet]) -> Option<IpAddr> {
     let values: Vec<&[u8]> = headers.get_all(FORWARDED_FOR).iter().map(HeaderValue::as_bytes).collect();
     let addresses = values.iter().rev().flat_map(|value| value.rsplit(|byte| *byte == b','));

@@ -1,5 +1,5 @@
-//! A caller's TCP stream that moves its bytes in turns, with a deadline for writes: one that makes no progress is closed. TLS, where it is spoken, is above it, so that
-//! its own buffers do not pass for progress.
+//! A caller's TCP stream that moves its bytes in turns, with a deadline for writes: one that makes no progress is closed. TLS,
+//! where it is spoken, is above it, so that its own buffers do not pass for progress.
 //!
 //! It may be looked at before it is read: how it begins says which version of HTTP it speaks.
 

@@ -8,8 +8,8 @@ use crate::harness::{Answer, Folder, Process};
 
 const PROMPTS: &str = include_str!("chatting/prompts.txt");
 
-/// llama.cpp rounds activations to 8 bits where the engine does not, so what is about as likely may come out either way: where the two part,
-/// the server itself must hold our token for nearly as likely as its own, in nats.
+/// llama.cpp rounds activations to 8 bits where the engine does not, so what is about as likely may come out either way: where
+/// the two part, the server itself must hold our token for nearly as likely as its own, in nats.
 const NEAR_TIE: f64 = 0.5;
 
 fn serve(more: &str) -> Process {

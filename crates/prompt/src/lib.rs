@@ -1,7 +1,7 @@
 //! Between a conversation and what a model reads: chat templates, tokenizers, the tags of thinking.
 //!
-//! Nothing here knows backends or money. Where there is no tokenizer, [`token_bound`] says how much a prompt is at most, [`token_estimate`] about
-//! how much it is, and [`prompt_text`] what it is made of.
+//! Nothing here knows backends or money. Where there is no tokenizer, [`token_bound`] says how much a prompt is at most,
+//! [`token_estimate`] about how much it is, and [`prompt_text`] what it is made of.
 
 mod controls;
 mod detokenizer;

@@ -32,8 +32,8 @@ pub(super) enum LedgerCommand {
         /// Where to; there must be no such file.
         file: PathBuf,
     },
-    /// Verify a backup and put it in the ledger's place. The server must not run; in PostgreSQL, the database is a new one. There it may also
-    /// be a file of `SQLite`, which moves the books from one to the other.
+    /// Verify a backup and put it in the ledger's place. The server must not run; in PostgreSQL, the database is a new one. There
+    /// it may also be a file of `SQLite`, which moves the books from one to the other.
     Restore {
         /// The backup.
         file: PathBuf,

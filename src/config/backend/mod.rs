@@ -1,9 +1,10 @@
 //! `[[backend]]`: what serves the models, and what is known of each.
 //!
-//! From the bottom: kinds and hosts; how a backend is reached (`base_url`, `deployment`, `defaults`); what a model is told
-//! of itself and of its source (`model_config`, `model_source`); the keys about one concept each (`ability`, `curve`, `tariff`, `effort_scale`,
-//! `hand_off`, `dialect`, `provider`, `non_thinking`); a model by its name alone (`default_model`) and by what a section
-//! says (`model_keys`); the catalogue's files (`known_models`); the models of one backend (`model`), and all (`backends`).
+//! From the bottom: kinds and hosts; how a backend is reached (`base_url`, `deployment`, `defaults`); what a model is told of
+//! itself and of its source (`model_config`, `model_source`); the keys about one concept each (`ability`, `curve`, `tariff`,
+//! `effort_scale`, `hand_off`, `dialect`, `provider`, `non_thinking`); a model by its name alone (`default_model`) and by what a
+//! section says (`model_keys`); the catalogue's files (`known_models`); the models of one backend (`model`), and all
+//! (`backends`).
 
 mod ability;
 mod backends;

@@ -1,8 +1,8 @@
 //! Reads a TOML document and collects every mistake on the way, each with its line and its remedy.
 //!
-//! From the bottom: what a mistake is (`diagnostic`), values (`value`), the files that were read (`files`), a document
-//! and its mistakes (`document`), what keys may be (`shape`), tables key by key (`section`), the text behind it (`source`), and secrets that it
-//! names (`secret`). It knows nothing of what the keys mean.
+//! From the bottom: what a mistake is (`diagnostic`), values (`value`), the files that were read (`files`), a document and its
+//! mistakes (`document`), what keys may be (`shape`), tables key by key (`section`), the text behind it (`source`), and secrets
+//! that it names (`secret`). It knows nothing of what the keys mean.
 
 mod diagnostic;
 mod document;

@@ -129,8 +129,8 @@ fn index(number: u32) -> usize {
     usize::try_from(number).unwrap_or(usize::MAX)
 }
 
-/// How much likelier the second of two answers, which has as many votes at least, is to be the commoner one: `2·I½(first+1, second+1) − 1`. For whole numbers
-/// that is a binomial's tail, `I½(a, b) = P(Bin(a+b−1, ½) ≥ a)`.
+/// How much likelier the second of two answers, which has as many votes at least, is to be the commoner one:
+/// `2·I½(first+1, second+1) − 1`. For whole numbers that is a binomial's tail, `I½(a, b) = P(Bin(a+b−1, ½) ≥ a)`.
 pub(super) fn edge(first: u32, second: u32) -> f64 {
     let tosses = first + second + 1;
     let mut term = (-f64::from(tosses) * std::f64::consts::LN_2).exp();

@@ -1,8 +1,8 @@
 //! The tools of a list: those of a request, or of an item in it.
 //!
 //! A custom tool takes plain text. Upstreams of Responses get it as it is. Other backends know functions, so they get it as one
-//! with a text called `input`; its grammar is put into words, and nobody holds models to it. So it is with a search for tools that the caller
-//! makes. A search that a provider would make is left out: here models get all tools at once.
+//! with a text called `input`; its grammar is put into words, and nobody holds models to it. So it is with a search for tools
+//! that the caller makes. A search that a provider would make is left out: here models get all tools at once.
 
 use serde_json::{Map, Value, json};
 

@@ -22,7 +22,8 @@ pub(super) enum HttpClient {
 }
 
 impl HttpClient {
-    /// Sends a JSON body, with these headers in place of what is usually sent under their names; resolves when the head of the answer is there.
+    /// Sends a JSON body, with these headers in place of what is usually sent under their names; resolves when the head of the
+    /// answer is there.
     pub(super) async fn post(
         &self,
         url: &UpstreamUrl,

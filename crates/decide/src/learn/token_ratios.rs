@@ -17,7 +17,8 @@ const PRIOR: [f64; WritingKind::ALL.len()] = [1.0 / 3.8, 1.0 / 3.0, 1.0 / 4.0];
 const PRIOR_REPORTS: f64 = 1.0;
 /// The least that a report moves a ratio.
 const RATE_MIN: f64 = 0.02;
-/// How many reports count at most: beyond them none moves a ratio less. So what processes hand on to each other at every start does not grow.
+/// How many reports count at most: beyond them none moves a ratio less. So what processes hand on to each other at every start
+/// does not grow.
 const REPORTS_MAX: f64 = 1.0 / RATE_MIN;
 /// A report moves a ratio by this share of it at most, times the rate: a report that is far off may be of what the gateway has not
 /// seen, such as a file that the provider put in itself. A judgement.

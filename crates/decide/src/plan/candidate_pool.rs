@@ -115,10 +115,10 @@ impl<'a> CandidatePool<'a> {
         seconds
     }
 
-    /// Answers of one model and, where more than half of them do not agree or the only one is not accepted, one of another. What the second reaches
-    /// then is less than it does otherwise, since what one model is torn about is hard for others too: of different
-    /// models half of [`VoteAssumptions::correlation`](stint_types::catalog::VoteAssumptions) is assumed, as the correlation between agreement and a
-    /// right second answer.
+    /// Answers of one model and, where more than half of them do not agree or the only one is not accepted, one of another. What
+    /// the second reaches then is less than it does otherwise, since what one model is torn about is hard for others too: of
+    /// different models half of [`VoteAssumptions::correlation`](stint_types::catalog::VoteAssumptions) is assumed, as the
+    /// correlation between agreement and a right second answer.
     fn price_cascade(
         &self,
         request: &PlanRequest,

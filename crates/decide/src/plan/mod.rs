@@ -1,10 +1,11 @@
 //! What a request's thinking is worth, and who does it: demand × market × allowance → offers, best first.
 //!
-//! Pure. For each model that can serve the request, a few thinking budgets are priced by the formulas in
-//! `terms` and `expectation`, then votes and cascades of them, where the route has them, in the same terms (`candidate_pool`);
-//! what cannot be reserved is never offered; `frontier` takes the best, `refine` finds the budget near it at which more thinking
-//! stops to pay, and `smallest_cap` the smallest that succeeds about as often. Where a route explores, the model is drawn (`explore`), or others are tried now and
-//! then (`trial`). A plan (`planner`) reserves nothing itself. A quote shows all that was priced, and `sweep` what would be chosen at other worths.
+//! Pure. For each model that can serve the request, a few thinking budgets are priced by the formulas in `terms` and
+//! `expectation`, then votes and cascades of them, where the route has them, in the same terms (`candidate_pool`); what cannot be
+//! reserved is never offered; `frontier` takes the best, `refine` finds the budget near it at which more thinking stops to pay,
+//! and `smallest_cap` the smallest that succeeds about as often. Where a route explores, the model is drawn (`explore`), or
+//! others are tried now and then (`trial`). A plan (`planner`) reserves nothing itself. A quote shows all that was priced, and
+//! `sweep` what would be chosen at other worths.
 
 mod answer_cost;
 mod answer_limit;

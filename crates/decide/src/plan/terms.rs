@@ -154,7 +154,8 @@ impl<'a> ModelTerms<'a> {
     }
 
     /// How an answer is asked for after a thought of at most `t` that was stopped, where that can be. Nothing is set aside for
-    /// stopping a thought that was not asked for: a model that thinks all the same is held by its limit, and offered otherwise from then on.
+    /// stopping a thought that was not asked for: a model that thinks all the same is held by its limit, and offered otherwise
+    /// from then on.
     pub(super) fn resume(&self, t: Tokens) -> Option<EnforcementClass> {
         self.resume.filter(|_| self.class != EnforcementClass::Native || t > Tokens::ZERO)
     }

@@ -50,7 +50,8 @@ pub struct LedgerState {
 impl LedgerState {
     /// Puts these terms in force, and only these. Accounts without terms may finish what they began and no more.
     ///
-    /// Where replicas share the accounts, the coordinator is asked before anything more is taken of a lease, since the limit may have been lowered.
+    /// Where replicas share the accounts, the coordinator is asked before anything more is taken of a lease, since the limit may
+    /// have been lowered.
     pub fn declare<'a>(&mut self, terms: impl IntoIterator<Item = &'a AccountTerms>) {
         self.tree.withdraw();
         self.tree.accounts_mut().for_each(AccountState::mark_stale);

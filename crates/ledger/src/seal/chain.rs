@@ -8,8 +8,9 @@
 //!   of tokens, the outcome; then `R` and its reservation (account, about, held, prices, what is posted if abandoned,
 //!   admitted, expires); then for each extension `E`, its step, the model and how much more; then for each metering
 //!   `M`, its step and how much;
-//! - of a step of an episode and of tool calls, after each `S` and `R` and what belongs to it: `A`, the episode, what the tool calls cost, of how
-//!   many tools there were any, and the name and the count of each; and `B`, where it is no turn of its episode;
+//! - of a step of an episode and of tool calls, after each `S` and `R` and what belongs to it: `A`, the episode, what the tool
+//!   calls cost, of how many tools there were any, and the name and the count of each; and `B`, where it is no turn of its
+//!   episode;
 //! - of what other models took than the one that answered, after the `S`, its `A` and `B`: for each `P`, its model, the money, and
 //!   the tokens: thinking, prompt, overhead, solution, other;
 //! - `Z`, when it was sealed, how many resolutions it covers.

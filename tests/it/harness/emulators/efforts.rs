@@ -5,8 +5,9 @@
 pub(crate) type Efforts = &'static [(&'static str, u64)];
 
 /// OpenAI's, by developers.openai.com/api/docs/guides/reasoning and its models' pages (2026-11), most particular first; those of
-/// Codex from 5.1 Max on by the model pages as koog and meerkat-core quote them; xAI's by docs.x.ai/developers/models; Mistral's by
-/// docs.mistral.ai; Kimi's by docs.together.ai/docs/kimi-k3-quickstart; Meta's by github.com/BerriAI/litellm; `DeepSeek`'s by api-docs.deepseek.com; gpt-oss by its card.
+/// Codex from 5.1 Max on by the model pages as koog and meerkat-core quote them; xAI's by docs.x.ai/developers/models; Mistral's
+/// by docs.mistral.ai; Kimi's by docs.together.ai/docs/kimi-k3-quickstart; Meta's by github.com/BerriAI/litellm; `DeepSeek`'s by
+/// api-docs.deepseek.com; gpt-oss by its card.
 const KNOWN: [(&str, Efforts); 26] = [
     ("gpt-5-pro", &[("high", 500)]),
     ("gpt-5.2-pro", &FROM_MEDIUM),

@@ -1,5 +1,5 @@
-//! Bounds of numbers in a schema, made such that the grammar's maker keeps them. It computes with 64-bit floats and whole numbers, overflows
-//! at the ends of those, and passes the bound itself where it is excluded and whole.
+//! Bounds of numbers in a schema, made such that the grammar's maker keeps them. It computes with 64-bit floats and whole
+//! numbers, overflows at the ends of those, and passes the bound itself where it is excluded and whole.
 
 use serde_json::{Map, Value};
 

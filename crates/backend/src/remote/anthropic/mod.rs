@@ -4,9 +4,9 @@
 //! (class `effort`); both show it while it runs, so it can be cut and the answer asked for in a new turn (class
 //! `turn`). What the provider signs of a thought is handed out whole and goes back as it was, to the same model only.
 //!
-//! What it cannot do: biases, sound. Only models that need not think go on with an assistant's message. Penalties and seeds are left out, and JSON without a
-//! schema is asked for in words. While a model thinks, it takes no temperature, and no tool can be forced on it; a forced tool goes
-//! without the thought.
+//! What it cannot do: biases, sound. Only models that need not think go on with an assistant's message. Penalties and seeds are
+//! left out, and JSON without a schema is asked for in words. While a model thinks, it takes no temperature, and no tool can be
+//! forced on it; a forced tool goes without the thought.
 
 mod additions;
 mod answer_form;

@@ -1,9 +1,9 @@
 //! A model's levels, from its scores.
 //!
-//! Each score tells the general level by its benchmark's line, with the spread of models about it. What they tell is weighed
-//! by its precision. Where a benchmark belongs to a class of work, half of its deviation from the general level is taken for
-//! the class's own; where no score of a class was published, what is usual. If nothing was published with a thought, or nothing without one, the other is moved by what a thought
-//! usually adds.
+//! Each score tells the general level by its benchmark's line, with the spread of models about it. What they tell is weighed by
+//! its precision. Where a benchmark belongs to a class of work, half of its deviation from the general level is taken for the
+//! class's own; where no score of a class was published, what is usual. If nothing was published with a thought, or nothing
+//! without one, the other is moved by what a thought usually adds.
 
 use stint_types::catalog::{AbilityLevel, ClassLevels, ModelAbility, TaskClass};
 use stint_types::units::Chance;
