@@ -46,6 +46,9 @@ pub struct EmbeddingOutcome {
     pub episode: Option<EpisodeSnapshot>,
 }
 
+/// Where an outcome goes.
+type EmbeddingSender = oneshot::Sender<Result<EmbeddingOutcome, RequestRefusal>>;
+
 /// One call for vectors with everything that was decided about it.
 struct EmbeddingTask {
     state: Arc<GatewayState>,
@@ -87,10 +90,10 @@ impl Gateway {
         let (name, episode) = (ask.model.clone(), ask.episode.clone());
         let (answer, answered) = oneshot::channel();
         let result = match self.prepare(tenant, ask, ticket).await {
-            Ok((place, making, reservation)) => {
-                let model = making.model.name.clone();
+            Ok((place, task, reservation)) => {
+                let model = task.model.name.clone();
                 self.state.parts.tasks.spawn(async move {
-                    making.run(reservation, answer).await;
+                    task.run(reservation, answer).await;
                     drop(place);
                 });
                 let lost = || {
@@ -142,19 +145,19 @@ impl Gateway {
             None => None,
         };
         let limits_money = run.as_ref().is_some_and(NonTurnSpend::limits_money);
-        let claim = self.claim_for(tenant, id, &ask, &model, token_bound, limits_money)?;
-        let reserved = claim.worst.money;
+        let wanted = self.reservation_request(tenant, id, &ask, &model, token_bound, limits_money)?;
+        let reserved = wanted.worst.money;
         let reservation = match &run {
             Some(run) => {
                 let GatewayParts { episodes, ledger, settings, .. } = &self.state.parts;
                 let wait = episodes.step_wait(deadline, settings.flights_max);
-                run.obtain(episodes, ledger, claim, wait).await?
+                run.obtain(episodes, ledger, wanted, wait).await?
             }
-            None => self.state.parts.ledger.obtain(claim).await?,
+            None => self.state.parts.ledger.obtain(wanted).await?,
         };
         let (state, ask) = (self.state.clone(), Arc::new(ask));
         let (flow, priority) = (FlowId::of(&tenant.account), tenant.priority);
-        let making = EmbeddingTask {
+        let task = EmbeddingTask {
             state,
             id,
             model,
@@ -167,11 +170,11 @@ impl Gateway {
             priority,
             deadline,
         };
-        Ok((place, making, reservation))
+        Ok((place, task, reservation))
     }
 
     /// What is set aside: all that may be read.
-    fn claim_for(
+    fn reservation_request(
         &self,
         tenant: &Tenant,
         id: RequestId,
@@ -259,30 +262,8 @@ async fn extends(reservation: &mut Reservation, more: Money) -> bool {
 
 impl EmbeddingTask {
     /// Takes a place, calls the backend and settles whatever happens.
-    async fn run(
-        self,
-        mut reservation: Reservation,
-        mut answer: oneshot::Sender<Result<EmbeddingOutcome, RequestRefusal>>,
-    ) {
-        let acquired = tokio::select! {
-            biased;
-            () = answer.closed() => None,
-            acquired = self.acquire() => Some(acquired),
-        };
-        let dispatched = match acquired {
-            None => Err(None),
-            Some(Err(failure)) => Err(Some(failed(failure))),
-            Some(Ok(permit)) => record_dispatch(
-                &self.state.parts.ledger,
-                self.ticket.as_ref(),
-                self.deadline,
-                &mut reservation,
-            )
-            .await
-            .map(|()| permit)
-            .map_err(Some),
-        };
-        let permit = match dispatched {
+    async fn run(self, mut reservation: Reservation, mut answer: EmbeddingSender) {
+        let permit = match self.dispatch(&mut reservation, &mut answer).await {
             Ok(permit) => permit,
             Err(refusal) => {
                 reservation.void();
@@ -322,6 +303,23 @@ impl EmbeddingTask {
         }
         let answered = made.map(|embedded| self.outcome(embedded, cost, &spend));
         let _ = answer.send(answered.map_err(failed));
+    }
+
+    /// A place, with the reservation made durable; else why there is none, or nothing where nobody waits any more.
+    async fn dispatch(
+        &self,
+        reservation: &mut Reservation,
+        answer: &mut EmbeddingSender,
+    ) -> Result<Permit, Option<RequestRefusal>> {
+        let acquired = tokio::select! {
+            biased;
+            () = answer.closed() => return Err(None),
+            acquired = self.acquire() => acquired,
+        };
+        let permit = acquired.map_err(|failure| Some(failed(failure)))?;
+        let (ledger, ticket) = (&self.state.parts.ledger, self.ticket.as_ref());
+        record_dispatch(ledger, ticket, self.deadline, reservation).await.map_err(Some)?;
+        Ok(permit)
     }
 
     fn fleet(&self) -> Result<&Arc<Fleet>, Failure> {

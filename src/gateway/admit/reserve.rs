@@ -95,13 +95,14 @@ async fn try_reserve(
             plan.best.model
         );
     }
-    let reservation = admission.parts().ledger.obtain(claim(admission, inputs, &plan, about, None)).await?;
+    let wanted = reservation_request(admission, inputs, &plan, about, None);
+    let reservation = admission.parts().ledger.obtain(wanted).await?;
     admission.reached(RequestStage::Reserved);
     Ok((plan, reservation))
 }
 
 /// What is set aside for a plan's first offer, and for the step that it serves.
-pub(super) fn claim(
+pub(super) fn reservation_request(
     admission: &Admission<'_>,
     inputs: &PlanInputs,
     plan: &Plan,

@@ -15,7 +15,7 @@ use stint_types::units::{Holder, Money, Tokens, Unit, mix64};
 use super::admission::{Admission, ReservedRequest};
 use super::gather_inputs::{PreparedRequest, gather_inputs_with};
 use super::plan_inputs::PlanInputs;
-use super::reserve::{claim, explain};
+use super::reserve::{explain, reservation_request};
 use super::step_context::{DecidedStep, StepContext, money_left};
 
 /// What came of a try.
@@ -68,8 +68,8 @@ pub(super) async fn try_reserve_step(
         tools: step.plan.tools.clone(),
         tools_cost: step.plan.tools_cost,
     };
-    let claim = claim(admission, &inputs, &plan, about, Some(step_reservation));
-    match admission.parts().ledger.obtain(claim).await {
+    let wanted = reservation_request(admission, &inputs, &plan, about, Some(step_reservation));
+    match admission.parts().ledger.obtain(wanted).await {
         Ok(reservation) => {
             admission.reached(RequestStage::Reserved);
             let left = money_left(&limits, &step.balance);

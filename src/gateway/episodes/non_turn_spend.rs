@@ -46,18 +46,18 @@ impl NonTurnSpend {
         &self,
         episodes: &EpisodeManager,
         ledger: &Ledger,
-        claim: ReservationRequest,
+        wanted: ReservationRequest,
         mut wait: BoundedWait,
     ) -> Result<Reservation, RequestRefusal> {
         let NonTurnSpend { account, id, limits } = self;
-        let about = RequestScope { episode: Some(id.clone()), beside_turns: true, ..claim.about };
+        let about = RequestScope { episode: Some(id.clone()), beside_turns: true, ..wanted.about };
         let step = Some(StepReservation { limits: limits.clone(), ..StepReservation::default() });
-        let claim = ReservationRequest { about, step, ..claim };
+        let wanted = ReservationRequest { about, step, ..wanted };
         loop {
             // From here on nothing that is given back goes unheard.
             let notified = ledger.episode_notified(id);
             ledger.refresh_episode(account, id, limits).await;
-            match ledger.obtain(claim.clone()).await {
+            match ledger.obtain(wanted.clone()).await {
                 Err(ReserveError::Shortfall(short))
                     if may_come_back(&short, &ledger.episode(account, id), limits) =>
                 {

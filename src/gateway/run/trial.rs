@@ -147,7 +147,7 @@ impl CapabilityTrial {
         let AuxiliaryCall { request, offer, .. } = call;
         let fleet = self.state.parts.fleets.get(&self.model.name)?;
         let deadline = Instant::now() + TIME_MAX;
-        let reservation = self.state.parts.ledger.obtain(self.claim(offer)).await.ok()?;
+        let reservation = self.state.parts.ledger.obtain(self.reservation_request(offer)).await.ok()?;
         let mut reservation = RequestReservation::new(reservation, offer, None);
         let want = PermitRequest {
             affinity: AffinityKey::of(request),
@@ -183,7 +183,7 @@ impl CapabilityTrial {
         }
     }
 
-    fn claim(&self, offer: &Offer) -> ReservationRequest {
+    fn reservation_request(&self, offer: &Offer) -> ReservationRequest {
         let now = self.state.parts.ledger.now();
         let stops = self.model.stops_billing;
         ReservationRequest {
