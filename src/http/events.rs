@@ -92,23 +92,7 @@ impl EventStream {
                     self.writer.write_error(&ApiError::internal(self.updates.task.id(), NO_FINAL_REPORT)),
                 );
             };
-            let (text, cost) = match update {
-                AnswerUpdate::Event(choice, event) => (self.writer.write_event(choice, event), None),
-                // A stream is not begun again.
-                AnswerUpdate::Restarted => (String::new(), None),
-                AnswerUpdate::Done(receipt) => {
-                    self.writer.before_end(&receipt).await;
-                    (self.writer.write_end(&receipt), receipt.cost.map(|cost| cost.to_string()))
-                }
-                AnswerUpdate::Failed(problem) => {
-                    if problem.is_unjudged() {
-                        // That nobody could judge it is no answer to a repeat.
-                        self.recorder = None;
-                    }
-                    let problem = problem.with_episode(self.updates.task.episode());
-                    (self.writer.write_error(&problem), None)
-                }
-            };
+            let (text, cost) = self.write_update(update).await;
             self.record(&text, cost).await;
             if batch.is_empty() {
                 batch = text;
@@ -117,6 +101,27 @@ impl EventStream {
             }
             if self.done && !batch.is_empty() {
                 return Some(batch);
+            }
+        }
+    }
+
+    /// An update in the API's own form, and what the answer cost where it ends it.
+    async fn write_update(&mut self, update: AnswerUpdate) -> (String, Option<String>) {
+        match update {
+            AnswerUpdate::Event(choice, event) => (self.writer.write_event(choice, event), None),
+            // A stream is not begun again.
+            AnswerUpdate::Restarted => (String::new(), None),
+            AnswerUpdate::Done(receipt) => {
+                self.writer.before_end(&receipt).await;
+                (self.writer.write_end(&receipt), receipt.cost.map(|cost| cost.to_string()))
+            }
+            AnswerUpdate::Failed(problem) => {
+                if problem.is_unjudged() {
+                    // That nobody could judge it is no answer to a repeat.
+                    self.recorder = None;
+                }
+                let problem = problem.with_episode(self.updates.task.episode());
+                (self.writer.write_error(&problem), None)
             }
         }
     }

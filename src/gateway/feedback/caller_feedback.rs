@@ -12,7 +12,7 @@ use stint_types::units::{AccountId, Chance, RequestId, Timestamp};
 
 use super::influence_cap::SignalWeight;
 use super::inner::{LearnJob, LearningInner, STORE_PATIENCE, VerdictUpdate};
-use super::{Learning, NotLearned, lesson};
+use super::{Learning, NotLearned, samples};
 
 /// A caller's feedback.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -125,7 +125,7 @@ impl LearningInner {
 
     /// Whether anything will be learned from a verdict with the weight that it counts.
     fn check_learned(&self, story: &RequestRecord, verdict: &Verdict) -> Result<(), NotLearned> {
-        lesson::of_verdict(story, verdict)?;
+        samples::of_verdict(story, verdict)?;
         match story.verdict(verdict.source) {
             Some(known) if known.success == verdict.success => Err(NotLearned::Unchanged),
             Some(known) if known.weight <= 0.0 => Err(NotLearned::FirstUncounted),

@@ -107,7 +107,7 @@ mod tests {
 
     use super::*;
     use crate::gateway::feedback::LearnSettings;
-    use crate::gateway::feedback::lesson;
+    use crate::gateway::feedback::samples;
     use stint_decide::learn::{BeliefStore, Settings};
     use stint_sessions::history::{RequestRecord, conformance};
     use stint_types::catalog::{Demand, RequestTraits, Verdict, VerdictSource};
@@ -208,8 +208,8 @@ mod tests {
                 weight: weight.learned,
                 ..conformance::verdict(&story, VerdictSource::Feedback, 0.0)
             };
-            let lesson = lesson::of_verdict(&story, &verdict).unwrap();
-            beliefs.judge(&stint_decide::learn::OutcomeSample { alarm: weight.alarm, ..lesson });
+            let sample = samples::of_verdict(&story, &verdict).unwrap();
+            beliefs.judge(&stint_decide::learn::OutcomeSample { alarm: weight.alarm, ..sample });
         };
         let mut beliefs = BeliefStore::new(Settings::default());
         (0..2000).for_each(|_| say(&mut beliefs, 1.0, SignalWeight { learned: 1.0, alarm: 1.0 }));

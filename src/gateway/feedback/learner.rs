@@ -16,7 +16,7 @@ use stint_types::tasks::Tasks;
 use super::inner::{LearnJob, LearningInner, VerdictUpdate};
 use super::marks::VerdictMarks;
 use super::story_writer::{StoryWriter, WriteJob};
-use super::{lesson, state_exchange};
+use super::{samples, state_exchange};
 
 /// Jobs between two moments at which what was learned is made known, and the pause after it: each time what has changed of that
 /// is made anew.
@@ -93,9 +93,9 @@ impl LearnerTask {
     }
 
     fn learn_outcome(&mut self, story: &Arc<RequestRecord>) {
-        for lesson in lesson::of_outcome(story) {
-            self.beliefs.observe(&lesson);
-            self.inner.metrics.learning.observations.with_label_values(&[&*lesson.model]).inc();
+        for sample in samples::of_outcome(story) {
+            self.beliefs.observe(&sample);
+            self.inner.metrics.learning.observations.with_label_values(&[&*sample.model]).inc();
         }
         for verdict in &story.verdicts {
             self.learn_verdict(story, verdict, verdict.weight, None);
@@ -122,18 +122,18 @@ impl LearnerTask {
         if before.is_some_and(|before| before.success == verdict.success) {
             return;
         }
-        if let Ok(lesson) = lesson::of_verdict(story, verdict) {
+        if let Ok(sample) = samples::of_verdict(story, verdict) {
             let alarms = self.beliefs.alarms(model);
             let is_learned = match before {
                 None => {
-                    let mark = self.beliefs.judge(&OutcomeSample { alarm, ..lesson });
+                    let mark = self.beliefs.judge(&OutcomeSample { alarm, ..sample });
                     mark.into_iter().for_each(|mark| self.marks.note(verdict, mark));
                     mark.is_some()
                 }
                 // What is changed weighs what it weighed when it came first.
                 Some(before) => {
-                    let lesson = OutcomeSample { weight: before.weight, ..lesson };
-                    self.beliefs.amend(&lesson, before.success, self.marks.of(verdict))
+                    let sample = OutcomeSample { weight: before.weight, ..sample };
+                    self.beliefs.amend(&sample, before.success, self.marks.of(verdict))
                 }
             };
             if is_learned {

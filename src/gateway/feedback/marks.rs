@@ -43,7 +43,7 @@ impl VerdictMarks {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::gateway::feedback::lesson;
+    use crate::gateway::feedback::samples;
     use stint_decide::learn::{BeliefStore, Settings};
     use stint_sessions::history::conformance;
 
@@ -54,7 +54,7 @@ mod tests {
         let (first, other) = (verdict(VerdictSource::Feedback), verdict(VerdictSource::Form));
         let mut beliefs = BeliefStore::new(Settings::default());
         let mut judge =
-            |verdict: &Verdict| beliefs.judge(&lesson::of_verdict(&story, verdict).unwrap()).unwrap();
+            |verdict: &Verdict| beliefs.judge(&samples::of_verdict(&story, verdict).unwrap()).unwrap();
         let (mark, later) = (judge(&first), judge(&other));
         let mut marks = VerdictMarks::default();
         marks.note(&first, mark);

@@ -104,14 +104,9 @@ pub(super) async fn next_attempt(
     }
     let spent: Vec<ChoiceUsage> = progress.iter().map(ChoiceProgress::spent).collect();
     let incapable = is_incapable(failure);
-    let elsewhere = async {
-        if incapable {
-            None
-        } else {
-            try_other_target(running.context, attempts, failure, &spent, reservation).await
-        }
-    };
-    if let Some(permit) = elsewhere.await {
+    if !incapable
+        && let Some(permit) = try_other_target(running.context, attempts, failure, &spent, reservation).await
+    {
         return Some(Ok(permit));
     }
     // What does not fit any more is not tried.

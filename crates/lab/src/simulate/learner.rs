@@ -34,8 +34,8 @@ impl SimulatedLearner {
     }
 
     /// Takes in an outcome.
-    pub(super) fn observe(&mut self, lesson: &OutcomeSample) {
-        self.beliefs.observe(lesson);
+    pub(super) fn observe(&mut self, sample: &OutcomeSample) {
+        self.beliefs.observe(sample);
     }
 
     /// A tenant has spent something; these are its limits.

@@ -12,7 +12,7 @@ use super::not_learned::NotLearned;
 pub(super) fn of_outcome(story: &RequestRecord) -> Vec<OutcomeSample> {
     let choices = story.outcome.choices.iter().filter(|_| story.outcome.is_finished());
     let whole = choices.filter(|choice| is_answer(choice) && !choice.rescued);
-    whole.filter_map(|choice| lesson(story, choice)).collect()
+    whole.filter_map(|choice| sample(story, choice)).collect()
 }
 
 /// A sample of a verdict on an answer; with several choices, on the first. An answer that was chosen among several shows
@@ -28,15 +28,15 @@ pub(super) fn of_verdict(story: &RequestRecord, verdict: &Verdict) -> Result<Out
         story.outcome.choices.first().filter(|choice| story.outcome.is_finished() && is_answer(choice));
     let choice = choice.ok_or(NotLearned::Unfinished)?;
     let (success, weight) = (Some(verdict.success), verdict.weight);
-    let lesson = lesson(story, choice).ok_or(NotLearned::Unpredicted)?;
-    Ok(OutcomeSample { success, weight, alarm: weight, ..lesson })
+    let sample = sample(story, choice).ok_or(NotLearned::Unpredicted)?;
+    Ok(OutcomeSample { success, weight, alarm: weight, ..sample })
 }
 
 fn is_answer(choice: &ChoiceOutcome) -> bool {
     choice.solution_ended != SolutionStopReason::None
 }
 
-fn lesson(story: &RequestRecord, choice: &ChoiceOutcome) -> Option<OutcomeSample> {
+fn sample(story: &RequestRecord, choice: &ChoiceOutcome) -> Option<OutcomeSample> {
     let (decision, outcome) = (&story.decision, &story.outcome);
     let candidate = decision.of_model(&outcome.model)?;
     Some(OutcomeSample {
