@@ -8,7 +8,7 @@ use clap::Args;
 use stint_gguf::Gguf;
 use stint_prompt::{PromptError, PromptFormat, Vocabulary};
 
-use super::super::engines;
+use super::super::engines::{self, ModelFacts};
 use super::super::error::error_chain;
 use super::super::local_model_report::tags_note;
 use super::super::output::{VerbResult, align_columns, print_line};
@@ -47,55 +47,16 @@ impl InspectOptions {
 
 pub(super) fn inspect(options: &InspectOptions) -> VerbResult {
     let gguf = Gguf::open(&options.file)?;
-    let mut rows: Vec<[String; 2]> = Vec::new();
-    let mut row = |name: &str, value: String| rows.push([name.to_owned(), value]);
     let name = gguf.text("general.name").unwrap_or("without a name");
-    row("model", format!("{name} ({})", gguf.text("general.architecture").unwrap_or("no architecture")));
-    row("formats", formats(&gguf));
+    let architecture = gguf.text("general.architecture").unwrap_or("no architecture");
+    let mut rows = vec![row("model", format!("{name} ({architecture})")), row("formats", formats(&gguf))];
     let facts = engines::describe(&gguf);
-    if let Ok(facts) = &facts {
-        row("parameters", format!("{:.1} million in {} layers", facts.parameters as f64 / 1e6, facts.layers));
-        if facts.experts > 0 {
-            let (used, all) = (facts.experts_used, facts.experts);
-            let numbers = facts.parameters_used as f64 / 1e6;
-            row(
-                "experts",
-                format!("{used} of {all} in each layer, {numbers:.1} million parameters for a token"),
-            );
-        }
-        row("context", format!("{} tokens", facts.context));
-        let context = options.context.unwrap_or(facts.context).min(facts.context);
-        let cache = facts.kv_token_bytes.saturating_mul(u64::from(context));
-        row(
-            "memory",
-            format!(
-                "{} of weights, and {} for one sequence of {context} tokens",
-                human_bytes(facts.weight_bytes),
-                human_bytes(cache)
-            ),
-        );
-    }
+    facts.iter().for_each(|facts| rows.extend(weight_rows(facts, options.context)));
     let format = Vocabulary::from_gguf(&gguf).and_then(|it| {
         let format = options.prompt_format(&it)?;
         Ok((it.tokens.len(), format))
     });
-    if let Ok((tokens, format)) = &format {
-        let cut = gguf.text("tokenizer.ggml.pre").unwrap_or("default");
-        let kind = gguf.text("tokenizer.ggml.model").unwrap_or_default();
-        row("tokenizer", format!("{kind}/{cut}, {tokens} tokens"));
-        let thinks = match (format.tags(), format.spelled_tags()) {
-            (Some(_), _) => "thinks between its tags",
-            (None, Some(_)) => "thinks between tags that are plain text",
-            (None, None) => "does not think",
-        };
-        let calls = format.syntax().map_or("shows no tool calls that can be read".to_owned(), |syntax| {
-            format!("writes tool calls as {syntax:?} does")
-        });
-        row("template", format!("{thinks}; {calls}"));
-        if let Some(tags) = format.unmentioned_tags() {
-            row("note", tags_note(tags));
-        }
-    }
+    format.iter().for_each(|(tokens, format)| rows.extend(prompt_rows(&gguf, *tokens, format)));
     print_line(&align_columns(&rows, 2));
     // Of what is no model nothing else needs to be said.
     let errors = match gguf.check_is_model() {
@@ -107,6 +68,50 @@ pub(super) fn inspect(options: &InspectOptions) -> VerbResult {
     let errors: Vec<_> = errors.into_iter().flatten().collect();
     errors.iter().for_each(|error| print_line(&format!("It cannot be served here: {error}")));
     Ok(if errors.is_empty() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+}
+
+/// A line of what is told: what it is about, and what there is to say.
+fn row(name: &str, value: String) -> [String; 2] {
+    [name.to_owned(), value]
+}
+
+/// What the weights are, and the memory that they take beside one sequence of so many tokens.
+fn weight_rows(facts: &ModelFacts, context: Option<u32>) -> Vec<[String; 2]> {
+    let millions = |parameters: u64| parameters as f64 / 1e6;
+    let parameters = format!("{:.1} million in {} layers", millions(facts.parameters), facts.layers);
+    let mut rows = vec![row("parameters", parameters)];
+    if facts.experts > 0 {
+        let (used, all, numbers) = (facts.experts_used, facts.experts, millions(facts.parameters_used));
+        let experts = format!("{used} of {all} in each layer, {numbers:.1} million parameters for a token");
+        rows.push(row("experts", experts));
+    }
+    rows.push(row("context", format!("{} tokens", facts.context)));
+    let context = context.unwrap_or(facts.context).min(facts.context);
+    let cache = human_bytes(facts.kv_token_bytes.saturating_mul(u64::from(context)));
+    let weights = human_bytes(facts.weight_bytes);
+    let memory = format!("{weights} of weights, and {cache} for one sequence of {context} tokens");
+    rows.push(row("memory", memory));
+    rows
+}
+
+/// How its texts are cut into tokens, and what its template knows of thoughts and calls.
+fn prompt_rows(gguf: &Gguf, tokens: usize, format: &PromptFormat) -> Vec<[String; 2]> {
+    let cut = gguf.text("tokenizer.ggml.pre").unwrap_or("default");
+    let kind = gguf.text("tokenizer.ggml.model").unwrap_or_default();
+    let thinks = match (format.tags(), format.spelled_tags()) {
+        (Some(_), _) => "thinks between its tags",
+        (None, Some(_)) => "thinks between tags that are plain text",
+        (None, None) => "does not think",
+    };
+    let calls = format.syntax().map_or("shows no tool calls that can be read".to_owned(), |syntax| {
+        format!("writes tool calls as {syntax:?} does")
+    });
+    let mut rows = vec![
+        row("tokenizer", format!("{kind}/{cut}, {tokens} tokens")),
+        row("template", format!("{thinks}; {calls}")),
+    ];
+    rows.extend(format.unmentioned_tags().map(|tags| row("note", tags_note(tags))));
+    rows
 }
 
 /// The formats of the tensors, each with its share of the file's bytes.

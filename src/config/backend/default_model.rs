@@ -103,7 +103,7 @@ fn source(name: &str, base: &BackendDefaults) -> ModelSource {
             let settings = local::Settings { hand_off: HAND_OFF.to_owned(), ..local::Settings::default() };
             let (start_tag, end_tag) = (START_TAG.to_owned(), END_TAG.to_owned());
             let Loading { load_on_startup, keep_alive } = base.loading;
-            let manner = LocalModelSettings {
+            let local = LocalModelSettings {
                 start_tag,
                 end_tag,
                 tags_are_stated: false,
@@ -112,7 +112,7 @@ fn source(name: &str, base: &BackendDefaults) -> ModelSource {
                 load_on_startup,
                 keep_alive,
             };
-            ModelSource::File(base.file.clone(), manner)
+            ModelSource::File(base.file.clone(), local)
         }
         BackendKind::LlamaCpp => ModelSource::LlamaCpp(llamacpp::Settings {
             client,

@@ -70,9 +70,9 @@ impl<'d> KnownModels<'d> {
             model_keys::apply(&entry.section, &mut model);
             model.is_thinking_known |= THINKING_KEYS.iter().any(|key| entry.section.has(key));
         }
-        if let ModelSource::File(_, manner) = &mut model.config.source {
+        if let ModelSource::File(_, local) = &mut model.config.source {
             // The file's own template counts for more than a name.
-            manner.settings.tool_syntax_usual = manner.settings.tool_syntax.take();
+            local.settings.tool_syntax_usual = local.settings.tool_syntax.take();
         }
         add_self_hosted_capabilities(&mut model, base);
         let names = name_variants(upstream);

@@ -68,8 +68,8 @@ fn read_model(
     }
     declared.config.upstream = upstream;
     model_keys::apply(section, &mut declared);
-    if let ModelSource::File(_, manner) = &mut declared.config.source {
-        manner.tags_are_stated = section.has("start_tag") || section.has("end_tag");
+    if let ModelSource::File(_, local) = &mut declared.config.source {
+        local.tags_are_stated = section.has("start_tag") || section.has("end_tag");
     }
     declared.config.curve = curve::read(section);
     declared.config.context = section.has("context").then_some(declared.model.context);

@@ -136,13 +136,13 @@ fn apply_source_keys(
             syntax(section, &mut settings.tool_syntax, model);
             take_hand_off(section, model, &settings.hand_off, &settings.end_tag);
         }
-        ModelSource::File(_, manner) => {
-            section.set("start_tag", &mut manner.start_tag);
-            section.set("end_tag", &mut manner.end_tag);
-            read_hand_off(section, &mut manner.settings.hand_off);
-            syntax(section, &mut manner.settings.tool_syntax, model);
-            manner.calls_tools = model.has_capability(Capability::Tools);
-            take_hand_off(section, model, &manner.settings.hand_off, &manner.end_tag);
+        ModelSource::File(_, local) => {
+            section.set("start_tag", &mut local.start_tag);
+            section.set("end_tag", &mut local.end_tag);
+            read_hand_off(section, &mut local.settings.hand_off);
+            syntax(section, &mut local.settings.tool_syntax, model);
+            local.calls_tools = model.has_capability(Capability::Tools);
+            take_hand_off(section, model, &local.settings.hand_off, &local.end_tag);
         }
     }
 }

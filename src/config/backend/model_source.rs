@@ -52,7 +52,7 @@ impl ModelSource {
     /// Whether it is there from the start on for good; false for a local model that is loaded later or let go.
     pub fn stays_loaded(&self) -> bool {
         match self {
-            ModelSource::File(_, manner) => manner.load_on_startup && manner.keep_alive.is_none(),
+            ModelSource::File(_, local) => local.load_on_startup && local.keep_alive.is_none(),
             _ => true,
         }
     }

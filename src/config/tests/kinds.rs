@@ -265,9 +265,9 @@ fn a_local_model_stays_unless_it_is_said_when_it_comes_and_goes() {
         let settings = load_text(&toml).unwrap();
         let models = settings.backends.iter().flat_map(|backend| &backend.models);
         let source = models.map(|model| &model.source).find(|source| matches!(source, ModelSource::File(..)));
-        let Some(ModelSource::File(_, manner)) = source else { panic!("{settings:?}") };
-        let minutes = manner.keep_alive.map(|time| time.as_secs() / 60);
-        (manner.load_on_startup, minutes, source.unwrap().stays_loaded())
+        let Some(ModelSource::File(_, local)) = source else { panic!("{settings:?}") };
+        let minutes = local.keep_alive.map(|time| time.as_secs() / 60);
+        (local.load_on_startup, minutes, source.unwrap().stays_loaded())
     };
     assert_eq!(of(""), (true, None, true));
     assert_eq!(of("keep_alive = '10m'"), (true, Some(10), false));
@@ -289,11 +289,11 @@ fn what_is_known_of_a_local_model_by_its_name_is_kept_apart_from_what_is_stated(
         let settings = load_text(&toml).unwrap();
         let mut models = settings.backends.iter().flat_map(|backend| &backend.models);
         let file = |source: &ModelSource| match source {
-            ModelSource::File(_, manner) => Some(manner.clone()),
+            ModelSource::File(_, local) => Some(local.clone()),
             _ => None,
         };
-        let manner = models.find_map(|model| file(&model.source)).unwrap();
-        (manner.settings.tool_syntax, manner.settings.tool_syntax_usual, manner.tags_are_stated)
+        let local = models.find_map(|model| file(&model.source)).unwrap();
+        (local.settings.tool_syntax, local.settings.tool_syntax_usual, local.tags_are_stated)
     };
     let coder = Some(ToolCallSyntax::Coder);
     assert_eq!(of(""), (None, coder, false));

@@ -45,14 +45,14 @@ pub(super) fn gather_inputs(
     request: Arc<Request>,
 ) -> Result<PlanInputs, RequestRefusal> {
     let rules = rules(state, tenant, &request)?;
-    let sent = PreparedRequest {
+    let prepared = PreparedRequest {
         original: request.clone(),
         request,
         sticky: None,
         prompt_bound: None,
         is_step: false,
     };
-    Ok(gather_inputs_with(state, tenant, sent, rules))
+    Ok(gather_inputs_with(state, tenant, prepared, rules))
 }
 
 /// The routing rules of a request.
@@ -75,28 +75,28 @@ pub(super) fn rules(
 pub(super) fn gather_inputs_with(
     state: &GatewayState,
     tenant: &Tenant,
-    sent: PreparedRequest,
+    prepared: PreparedRequest,
     rules: RoutingRules,
 ) -> PlanInputs {
-    let PreparedRequest { original: asked, request, sticky, prompt_bound, is_step } = sent;
+    let PreparedRequest { original, request, sticky, prompt_bound, is_step } = prepared;
     let (route, no_vote) = allowed_vote(state, rules.route, &request);
     let rules = RoutingRules { route, ..rules };
     let needs = needs::of(&request);
     let flow = FlowId::of(&tenant.account);
-    let (mut models, wrong_specialty) = candidates(state, flow, &rules, &asked, sticky.as_ref(), &needs);
+    let (mut models, wrong_specialty) = candidates(state, flow, &rules, &original, sticky.as_ref(), &needs);
     models.iter_mut().for_each(|model| rule_out_thinking(state, model, &request));
     let able: Vec<&Arc<Model>> = models.iter().filter(|model| is_able(model, &needs)).collect();
     let prompts = prompt_bounds(state, &able, &request, &needs, prompt_bound.as_ref());
     let (mut market, paced) = market(state, tenant, &rules.route, &able);
-    let mut prior = estimate::estimate(&asked, &prompts, &state.parts.calibration);
+    let mut prior = estimate::estimate(&original, &prompts, &state.parts.calibration);
     reckon_prompts(state, &mut prior, &request);
     let mut demand = prior.clone();
     state.parts.learning.adjust(&mut demand);
     market.worth_factor *= task_worth::factor(&rules.route, &able, &demand);
-    let trials = rules.route.trials.filter(|_| !is_step && may_try(&asked));
+    let trials = rules.route.trials.filter(|_| !is_step && may_try(&original));
     let takers = takers(state, tenant, &needs);
     PlanInputs {
-        original: asked,
+        original,
         request,
         needs,
         rules,
@@ -118,10 +118,10 @@ pub(super) fn gather_inputs_with(
 
 /// Whether a model that looks worse may be tried with a request: not where its caller states what success counts for, nor in the
 /// middle of an agent's work.
-fn may_try(asked: &Request) -> bool {
+fn may_try(original: &Request) -> bool {
     let is_of_agent =
-        !asked.tools.is_empty() || asked.messages.iter().any(|message| message.role == Role::Tool);
-    asked.budget.preference.is_none() && !is_of_agent
+        !original.tools.is_empty() || original.messages.iter().any(|message| message.role == Role::Tool);
+    original.budget.preference.is_none() && !is_of_agent
 }
 
 /// The models that may serve it, as they are known to its account by now, the episode's own first; and one that was left out because it was
@@ -130,15 +130,15 @@ fn candidates(
     state: &GatewayState,
     flow: FlowId,
     rules: &RoutingRules,
-    asked: &Request,
+    original: &Request,
     sticky: Option<&ModelAffinity>,
     needs: &Needs,
 ) -> (Vec<Arc<Model>>, Option<Arc<str>>) {
     let all = state.parts.catalog.candidates(&rules.route);
-    let (able, beyond): (Vec<_>, Vec<_>) = all.partition(|model| is_for(model, rules, asked));
+    let (able, beyond): (Vec<_>, Vec<_>) = all.partition(|model| is_for(model, rules, original));
     let wrong_specialty = beyond.first().map(|model| model.name.clone());
     let known = able.into_iter().map(|model| (model, as_known(state, flow, model))).collect();
-    let mut models = approximate(known, needs, asked);
+    let mut models = approximate(known, needs, original);
     if let Some(own) = models.iter().position(|model| sticky.is_some_and(|stuck| stuck.model == model.name)) {
         // Of equals the first is taken.
         models[..=own].rotate_right(1);
@@ -243,10 +243,10 @@ fn takers(state: &GatewayState, tenant: &Tenant, needs: &Needs) -> Vec<Arc<str>>
 
 /// Whether a model may be chosen for a request: one that was made for one kind of question only for such, unless it is
 /// asked for by its name.
-fn is_for(model: &Model, rules: &RoutingRules, asked: &Request) -> bool {
+fn is_for(model: &Model, rules: &RoutingRules, original: &Request) -> bool {
     match model.specialty {
-        Some(Specialty::Arithmetic) if asked.kind == CompletionKind::Chat => {
-            rules.named == model.name || estimate::is_arithmetic(asked)
+        Some(Specialty::Arithmetic) if original.kind == CompletionKind::Chat => {
+            rules.named == model.name || estimate::is_arithmetic(original)
         }
         _ => true,
     }

@@ -110,16 +110,16 @@ impl RunningStep {
     pub(crate) fn passed(&self, progress: &[ChoiceProgress], metrics: &Metrics) -> PassedToolCalls {
         let mut passed = PassedToolCalls::default();
         let mut would_drop = Count::ZERO;
-        for passing in progress.iter().filter_map(|choice| choice.tool_filter.as_ref()) {
-            let tools = passing.passed();
+        for filter in progress.iter().filter_map(|choice| choice.tool_filter.as_ref()) {
+            let tools = filter.passed();
             passed.tools.all += tools.all;
             for (tool, count) in &tools.each {
                 *passed.tools.each.entry(tool.clone()).or_default() += *count;
                 passed.cost += self.manager.inner.tools.price(tool) * count.0;
             }
-            passed.dropped += passing.dropped();
-            passed.is_emptied |= passing.is_emptied();
-            would_drop += passing.would_drop();
+            passed.dropped += filter.dropped();
+            passed.is_emptied |= filter.is_emptied();
+            would_drop += filter.would_drop();
         }
         let withheld = u64::try_from(self.plan.withheld.len()).unwrap_or(u64::MAX);
         for (decision, count) in [
@@ -193,22 +193,11 @@ impl RunningStep {
         reading: impl FnOnce(Tokens) -> Option<CountedPrompt>,
         now: Timestamp,
     ) {
-        let passings = || progress.iter().filter_map(|choice| choice.tool_filter.as_ref());
-        let link = |passing: &ToolCallFilter| self.episode.chain.clone().hash_after(&passing.message());
-        // A provider that says what it put into its cache says what is there.
-        let cached = |spent: ChoiceUsage| match spent.calls.last() {
-            Some(call) if call.cache_write > Tokens::ZERO => call.cache_read + call.cache_write,
-            _ => spent.prompt + spent.completion(),
-        };
-        let context = progress.iter().map(ChoiceProgress::spent).map(cached).max().unwrap_or_default();
-        let calls = passings().any(|passing| !passing.passed().is_zero());
-        let ended = if calls || finishes.contains(&FinishReason::ToolCalls) {
-            EpisodeEnding::Open
-        } else if self.plan.is_final() {
-            EpisodeEnding::Capped
-        } else {
-            EpisodeEnding::Answered
-        };
+        let filters = || progress.iter().filter_map(|choice| choice.tool_filter.as_ref());
+        let link = |filter: &ToolCallFilter| self.episode.chain.clone().hash_after(&filter.message());
+        let context = progress.iter().map(|choice| cached_context(&choice.spent())).max().unwrap_or_default();
+        let calls = filters().any(|filter| !filter.passed().is_zero());
+        let ended = self.ending(calls || finishes.contains(&FinishReason::ToolCalls));
         if ended != EpisodeEnding::Open {
             let limit = self.plan.finality.map_or("none", Finality::as_str);
             self.manager.inner.metrics.episodes.ended.with_label_values(&[limit]).inc();
@@ -222,7 +211,7 @@ impl RunningStep {
             ended,
             route_turns: self.plan.route_turns,
         };
-        let to: Vec<HistoryHash> = passings().map(link).collect();
+        let to: Vec<HistoryHash> = filters().map(link).collect();
         if !is_heard && self.begun().is_some() {
             self.record_broken_off(account, now).await;
         }
@@ -237,9 +226,20 @@ impl RunningStep {
             last,
             at: now,
         };
-        debug_assert!(passings().all(|passing| passing.message().role == Role::Assistant));
+        debug_assert!(filters().all(|filter| filter.message().role == Role::Assistant));
         let written = self.manager.store_step(step, self.beginning.get().cloned());
         wait_for(written, KEEP_PATIENCE).await;
+    }
+
+    /// How its answer leaves the run, by whether it calls tools.
+    fn ending(&self, calls_tools: bool) -> EpisodeEnding {
+        if calls_tools {
+            EpisodeEnding::Open
+        } else if self.plan.is_final() {
+            EpisodeEnding::Capped
+        } else {
+            EpisodeEnding::Answered
+        }
     }
 
     /// Remembers a step whose answer broke off: its caller may go on from what there is of it.
@@ -290,5 +290,13 @@ impl RunningStep {
             None => return None,
         };
         Some(Addition { before, after: None, words })
+    }
+}
+
+/// How much of a conversation its provider has cached after these calls. One that says what it put there says what is there.
+fn cached_context(spent: &ChoiceUsage) -> Tokens {
+    match spent.calls.last() {
+        Some(call) if call.cache_write > Tokens::ZERO => call.cache_read + call.cache_write,
+        _ => spent.prompt + spent.completion(),
     }
 }

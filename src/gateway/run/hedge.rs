@@ -51,7 +51,7 @@ enum HedgeStart {
 
 /// One of two attempts at once.
 struct RacingAttempt<'a, 'r> {
-    runner: &'a mut BufferedAttempt<'r>,
+    attempt: &'a mut BufferedAttempt<'r>,
     growth: &'a mut Option<ReservationGrowth>,
     permit: &'a Permit,
 }
@@ -61,7 +61,7 @@ impl RacingAttempt<'_, '_> {
     async fn next(&mut self) -> Option<AttemptEvent> {
         tokio::select! {
             biased;
-            news = self.runner.next_event() => Some(news),
+            event = self.attempt.next_event() => Some(event),
             () = ReservationGrowth::wait_until_due(self.growth.as_mut()) => None,
         }
     }
@@ -110,36 +110,36 @@ impl HedgedAttempt<'_, '_> {
         let (context, offer) = (self.running.context, self.attempts.offer);
         let mut first = BufferedAttempt::new(context, &permit, offer, progress);
         let due = match timeout(after, self.next_event(&mut first)).await {
-            Ok(news) => HedgeStart::FirstResponded(Some(news)),
+            Ok(event) => HedgeStart::FirstResponded(Some(event)),
             Err(_) if first.has_written() => HedgeStart::FirstResponded(None),
             Err(_) => self.start_hedge(&mut first).await,
         };
         let other = match due {
             HedgeStart::Acquired(other) => other,
             HedgeStart::Refused => return (self.forward(first, None).await, permit),
-            HedgeStart::FirstResponded(news) => return (self.forward(first, news).await, permit),
+            HedgeStart::FirstResponded(event) => return (self.forward(first, event).await, permit),
         };
         self.attempts.start(&other);
         let mut made = OfferAttempt::new(context, offer);
         let mut second = BufferedAttempt::new(context, &other, offer, &mut made.progress);
         let both = (
-            RacingAttempt { runner: &mut first, growth: &mut *self.growth, permit: &permit },
-            RacingAttempt { runner: &mut second, growth: &mut made.growth, permit: &other },
+            RacingAttempt { attempt: &mut first, growth: &mut *self.growth, permit: &permit },
+            RacingAttempt { attempt: &mut second, growth: &mut made.growth, permit: &other },
         );
         match race(self.running, both, offer, self.reservation).await {
-            HedgeWinner::First(news) => {
+            HedgeWinner::First(event) => {
                 drop((second, other));
                 record_cancelled(context, offer, &made.progress, self.reservation);
                 self.attempts.set_target(&permit);
                 notify_dispatch(context, &permit, offer);
                 count_hedge(context, offer, LOST);
-                (self.forward(first, news).await, permit)
+                (self.forward(first, event).await, permit)
             }
-            HedgeWinner::Second(news) => {
+            HedgeWinner::Second(event) => {
                 drop((first, permit));
                 record_cancelled(context, offer, progress, self.reservation);
                 let beside = HedgedAttempt { growth: &mut made.growth, ..self };
-                let result = beside.forward(second, news).await;
+                let result = beside.forward(second, event).await;
                 let lost = matches!(result, AttemptResult::Failed(_));
                 count_hedge(context, offer, if lost { LOST } else { WON });
                 *progress = made.progress;
@@ -149,13 +149,13 @@ impl HedgedAttempt<'_, '_> {
     }
 
     /// What comes of an attempt next; its caller's leaving is its end.
-    async fn next_event(&mut self, runner: &mut BufferedAttempt<'_>) -> AttemptEvent {
+    async fn next_event(&mut self, attempt: &mut BufferedAttempt<'_>) -> AttemptEvent {
         let RunningRequest { context, updates } = self.running;
-        let (offer, meters) = (self.attempts.offer, runner.meters.clone());
+        let (offer, meters) = (self.attempts.offer, attempt.meters.clone());
         tokio::select! {
             biased;
             () = updates.closed() => AttemptEvent::Ended(AttemptResult::HungUp),
-            news = runner.next_event() => news,
+            event = attempt.next_event() => event,
             never = meter_and_grow(context, offer, &meters, self.growth.as_mut(), self.reservation) => match never {},
         }
     }
@@ -171,7 +171,7 @@ impl HedgedAttempt<'_, '_> {
         let covered = tokio::select! {
             biased;
             () = updates.closed() => return HedgeStart::FirstResponded(Some(AttemptEvent::Ended(AttemptResult::HungUp))),
-            news = first.next_event() => return HedgeStart::FirstResponded(Some(news)),
+            event = first.next_event() => return HedgeStart::FirstResponded(Some(event)),
             covered = self.reservation.extend_for_hedge(offer) => covered,
         };
         if !covered {
@@ -184,14 +184,18 @@ impl HedgedAttempt<'_, '_> {
     }
 
     /// Forwards everything that an attempt writes, until it ends or its caller is gone.
-    async fn forward(self, mut runner: BufferedAttempt<'_>, mut news: Option<AttemptEvent>) -> AttemptResult {
+    async fn forward(
+        self,
+        mut attempt: BufferedAttempt<'_>,
+        mut event: Option<AttemptEvent>,
+    ) -> AttemptResult {
         let RunningRequest { context, updates } = self.running;
-        let (offer, meters) = (self.attempts.offer, runner.meters.clone());
+        let (offer, meters) = (self.attempts.offer, attempt.meters.clone());
         let shown = async {
             loop {
-                let next = match news.take() {
-                    Some(news) => news,
-                    None => runner.next_event().await,
+                let next = match event.take() {
+                    Some(event) => event,
+                    None => attempt.next_event().await,
                 };
                 match next {
                     AttemptEvent::Ended(result) => return result,
@@ -227,22 +231,22 @@ async fn race(
     offer: &Offer,
     reservation: &mut RequestReservation,
 ) -> HedgeWinner {
-    let meters = [&*first.runner.meters, &*second.runner.meters].concat();
+    let meters = [&*first.attempt.meters, &*second.attempt.meters].concat();
     let permits = [first.permit, second.permit];
-    let (is_second, news) = tokio::select! {
+    let (is_second, event) = tokio::select! {
         biased;
         () = running.updates.closed() => (false, Some(AttemptEvent::Ended(AttemptResult::HungUp))),
-        news = first.next() => (false, news),
-        news = second.next() => (true, news),
+        event = first.next() => (false, event),
+        event = second.next() => (true, event),
         never = meter_and_grow(running.context, offer, &meters, None, reservation) => match never {},
     };
-    match news {
+    match event {
         Some(AttemptEvent::Ended(AttemptResult::Failed(failure))) => {
             count_failure(running.context, offer, permits[usize::from(is_second)], &failure);
             if is_second { HedgeWinner::First(None) } else { HedgeWinner::Second(None) }
         }
-        news if is_second => HedgeWinner::Second(news),
-        news => HedgeWinner::First(news),
+        event if is_second => HedgeWinner::Second(event),
+        event => HedgeWinner::First(event),
     }
 }
 
