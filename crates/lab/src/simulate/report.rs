@@ -113,7 +113,7 @@ impl PolicyResult {
             value_usd: tally.value,
             regret_usd: None,
             overspent: tally.window_spends.iter().map(WindowSpend::deviation).max_by(f64::total_cmp),
-            deviation: mean(tally.window_spends.iter().map(|spell| spell.deviation().abs())),
+            deviation: mean(tally.window_spends.iter().map(|window| window.deviation().abs())),
             shares: tally.by_model.iter().map(|&one| count(one) / served).collect(),
             faults: tally.faults,
             course: PolicyTimeline::of(&tally.slices),
@@ -158,9 +158,9 @@ impl SimulationReport {
         let mut policies: Vec<PolicyResult> =
             tallies.iter().map(|(policy, tally)| PolicyResult::of(*policy, tally)).collect();
         if let Some(oracle) =
-            policies.iter().find(|account| account.policy == SimulationPolicy::Oracle).cloned()
+            policies.iter().find(|result| result.policy == SimulationPolicy::Oracle).cloned()
         {
-            policies.iter_mut().for_each(|account| account.compare_with(&oracle));
+            policies.iter_mut().for_each(|result| result.compare_with(&oracle));
         }
         SimulationReport {
             scenario: setup.scenario.name.clone(),
@@ -168,15 +168,15 @@ impl SimulationReport {
             requests: setup.scenario.requests,
             seconds: setup.length.as_secs_f64(),
             models: setup.models.iter().map(|model| model.name.clone()).collect(),
-            tenants: setup.scenario.tenants.iter().map(|asker| asker.name.clone()).collect(),
+            tenants: setup.scenario.tenants.iter().map(|tenant| tenant.name.clone()).collect(),
             paces: setup.budget_rates(),
             policies,
         }
     }
 
-    /// The account of a policy, where it took part.
+    /// What a policy came to, where it took part.
     pub fn result(&self, policy: SimulationPolicy) -> Option<&PolicyResult> {
-        self.policies.iter().find(|account| account.policy == policy)
+        self.policies.iter().find(|result| result.policy == policy)
     }
 
     /// A table for people.
@@ -188,10 +188,10 @@ impl SimulationReport {
         text.push_str(
             "policy     quality   cost $    value $   regret $  latency s  queue s  thinking   cut  refused  failed  overspent  deviation\n",
         );
-        for account in &self.policies {
-            let _ = writeln!(text, "{}", line(account));
+        for result in &self.policies {
+            let _ = writeln!(text, "{}", line(result));
         }
-        if self.policies.iter().any(|account| account.overspent.is_some()) {
+        if self.policies.iter().any(|result| result.overspent.is_some()) {
             text.push_str(
                 "\noverspent: how far above its limit's pace the worst window ended, below 0 where all kept to it; deviation: \
                  how far windows\nended from their pace on average, in either direction\n",
@@ -201,9 +201,9 @@ impl SimulationReport {
         self.models.iter().for_each(|model| {
             let _ = write!(text, " {model:>9}");
         });
-        for account in &self.policies {
-            let _ = write!(text, "\n{:10}", account.policy.as_str());
-            for share in &account.shares {
+        for result in &self.policies {
+            let _ = write!(text, "\n{:10}", result.policy.as_str());
+            for share in &result.shares {
                 let _ = write!(text, " {:>7.1} %", 100.0 * share);
             }
         }
@@ -211,24 +211,24 @@ impl SimulationReport {
     }
 }
 
-fn line(account: &PolicyResult) -> String {
+fn line(result: &PolicyResult) -> String {
     let share = |share: Option<f64>| share.map_or("-".to_owned(), |share| format!("{:+.1} %", 100.0 * share));
-    let regret = account.regret_usd.map_or("-".to_owned(), |regret| format!("{regret:.2}"));
+    let regret = result.regret_usd.map_or("-".to_owned(), |regret| format!("{regret:.2}"));
     format!(
         "{:10} {:>7.4} {:>8.2} {:>10.2} {:>10} {:>10.2} {:>8.2} {:>9.0} {:>5.2} {:>8} {:>7} {:>10} {:>10}",
-        account.policy.as_str(),
-        account.quality,
-        account.cost_usd,
-        account.value_usd,
+        result.policy.as_str(),
+        result.quality,
+        result.cost_usd,
+        result.value_usd,
         regret,
-        account.latency,
-        account.queue,
-        account.thinking,
-        account.cut,
-        account.refusals(),
-        account.failed,
-        share(account.overspent),
-        share(account.deviation),
+        result.latency,
+        result.queue,
+        result.thinking,
+        result.cut,
+        result.refusals(),
+        result.failed,
+        share(result.overspent),
+        share(result.deviation),
     )
 }
 

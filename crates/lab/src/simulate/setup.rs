@@ -71,7 +71,7 @@ impl SimulationSetup {
         }
         let mut setup = SimulationSetup {
             budgets: Vec::new(),
-            tenants: scenario.tenants.iter().map(|asker| AccountId::new(asker.name.clone())).collect(),
+            tenants: scenario.tenants.iter().map(|tenant| AccountId::new(tenant.name.clone())).collect(),
             population: Population::new(&scenario, &answerers, trace.clone()),
             start: trace.as_ref().map_or(scenario.start(), |trace| trace.start()),
             length: ArrivalProcess::new(&scenario, trace.clone()).last(scenario.requests),
@@ -95,7 +95,7 @@ impl SimulationSetup {
 
     /// A tenant's share of the requests.
     pub(super) fn tenant_share(&self, tenant: usize) -> f64 {
-        let all: f64 = self.scenario.tenants.iter().map(|asker| asker.share.max(0.0)).sum();
+        let all: f64 = self.scenario.tenants.iter().map(|tenant| tenant.share.max(0.0)).sum();
         if all > 0.0 { self.scenario.tenants[tenant].share.max(0.0) / all } else { 1.0 }
     }
 
@@ -195,20 +195,20 @@ fn model_specs(known: &[ScenarioModel], models: &[Arc<Model>]) -> Vec<ScenarioMo
 
 /// The accounts: the configuration's, where it has some, with the scenario's shares; else the scenario's.
 fn terms(scenario: &mut Scenario, configured: &[AccountTerms]) -> Vec<AccountTerms> {
-    let asker = |name: Arc<str>| ScenarioTenant { name, share: 1.0, limits: Vec::new() };
+    let tenant = |name: Arc<str>| ScenarioTenant { name, share: 1.0, limits: Vec::new() };
     if configured.is_empty() {
         if scenario.tenants.is_empty() {
-            scenario.tenants.push(asker("everybody".into()));
+            scenario.tenants.push(tenant("everybody".into()));
         }
-        let terms = |asker: &ScenarioTenant| AccountTerms {
-            limits: asker.limits.iter().flat_map(|limit| limit.limits()).collect(),
-            ..AccountTerms::unlimited(AccountId::new(asker.name.clone()))
+        let terms = |tenant: &ScenarioTenant| AccountTerms {
+            limits: tenant.limits.iter().flat_map(|limit| limit.limits()).collect(),
+            ..AccountTerms::unlimited(AccountId::new(tenant.name.clone()))
         };
         return scenario.tenants.iter().map(terms).collect();
     }
-    scenario.tenants.retain(|asker| configured.iter().any(|terms| terms.account.as_str() == &*asker.name));
+    scenario.tenants.retain(|tenant| configured.iter().any(|terms| terms.account.as_str() == &*tenant.name));
     if scenario.tenants.is_empty() {
-        scenario.tenants = configured.iter().map(|terms| asker(terms.account.as_str().into())).collect();
+        scenario.tenants = configured.iter().map(|terms| tenant(terms.account.as_str().into())).collect();
     }
     configured.to_vec()
 }

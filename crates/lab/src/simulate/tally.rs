@@ -152,11 +152,11 @@ impl PolicyTally {
         dollars: f64,
     ) {
         let Some(budget) = setup.budgets[tenant] else { return };
-        let holds = |spell: &&mut WindowSpend| {
-            spell.tenant == tenant && spell.begins <= admitted && spell.ends.is_none_or(|end| admitted < end)
+        let holds = |spend: &&mut WindowSpend| {
+            spend.tenant == tenant && spend.begins <= admitted && spend.ends.is_none_or(|end| admitted < end)
         };
-        if let Some(spell) = self.window_spends.iter_mut().rev().find(holds) {
-            spell.spent += dollars;
+        if let Some(spend) = self.window_spends.iter_mut().rev().find(holds) {
+            spend.spent += dollars;
             return;
         }
         let (begins, ends) = match budget.window.bounds(admitted, &Zone::UTC) {

@@ -12,16 +12,16 @@ fn run(scenario: Scenario, policies: &[SimulationPolicy]) -> SimulationReport {
     simulate(scenario, None, None, &SimulationConfig { policies: policies.to_vec(), audit: true }).unwrap()
 }
 
-fn account(report: &SimulationReport, policy: SimulationPolicy) -> &PolicyResult {
+fn result(report: &SimulationReport, policy: SimulationPolicy) -> &PolicyResult {
     report.result(policy).unwrap()
 }
 
 /// Every policy of a report kept every law, and every request came to one end.
 fn check_laws(report: &SimulationReport) {
-    for account in &report.policies {
-        assert_eq!(account.faults, InvariantViolations::default(), "{}", account.policy);
-        let refused: u64 = account.refused.values().sum();
-        assert_eq!(account.served + refused + account.failed, report.requests, "{}", account.policy);
+    for result in &report.policies {
+        assert_eq!(result.faults, InvariantViolations::default(), "{}", result.policy);
+        let refused: u64 = result.refused.values().sum();
+        assert_eq!(result.served + refused + result.failed, report.requests, "{}", result.policy);
     }
 }
 
@@ -51,10 +51,10 @@ fn no_limit_is_passed_nothing_stays_reserved_and_every_request_comes_to_an_end()
         [[event]]\nat = 0.4\nmodel = 'small'\nprice = 3";
     let report = run(Scenario::parse(text).unwrap(), &[]);
     check_laws(&report);
-    let stint = account(&report, SimulationPolicy::Stint);
+    let stint = result(&report, SimulationPolicy::Stint);
     assert!(stint.refused["insufficient_quota"] > 0, "{stint:?}");
-    assert!(report.policies.iter().any(|account| account.retried > 0));
-    assert!(report.policies.iter().any(|account| account.refused.contains_key("overloaded")));
+    assert!(report.policies.iter().any(|result| result.retried > 0));
+    assert!(report.policies.iter().any(|result| result.refused.contains_key("overloaded")));
 }
 
 #[test]
@@ -62,7 +62,7 @@ fn the_oracle_regrets_nothing_and_stint_less_than_random() {
     let report =
         run(usual(1200), &[SimulationPolicy::Stint, SimulationPolicy::Random, SimulationPolicy::Oracle]);
     check_laws(&report);
-    let regret = |policy| account(&report, policy).regret_usd.unwrap();
+    let regret = |policy| result(&report, policy).regret_usd.unwrap();
     assert!(regret(SimulationPolicy::Oracle).abs() < 1e-12);
     assert!(
         0.0 < regret(SimulationPolicy::Stint)
@@ -77,8 +77,8 @@ fn all_policies_meet_the_same_requests_with_the_same_luck() {
     let only = |policy| run(usual(120), &[policy]);
     let together = run(usual(120), &[SimulationPolicy::Random, SimulationPolicy::Fixed]);
     for policy in [SimulationPolicy::Random, SimulationPolicy::Fixed] {
-        let (alone, beside) = (only(policy), account(&together, policy).clone());
-        assert!((account(&alone, policy).value_usd - beside.value_usd).abs() < 1e-12);
+        let (alone, beside) = (only(policy), result(&together, policy).clone());
+        assert!((result(&alone, policy).value_usd - beside.value_usd).abs() < 1e-12);
     }
 }
 
@@ -91,11 +91,11 @@ fn a_model_that_is_out_is_left_after_few_failures_and_its_requests_go_elsewhere(
     }
     scenario.tenants.clear();
     let report = run(scenario, &[SimulationPolicy::Unlearned]);
-    let account = account(&report, SimulationPolicy::Unlearned);
+    let result = result(&report, SimulationPolicy::Unlearned);
     check_laws(&report);
     let nano = report.models.iter().position(|name| &**name == "nano").unwrap();
-    let late = &account.course.shares[nano][40..];
-    assert!(account.retried > 0 && account.failed == 0, "{account:?}");
+    let late = &result.course.shares[nano][40..];
+    assert!(result.retried > 0 && result.failed == 0, "{result:?}");
     assert!(late.iter().all(|share| *share == 0.0), "{late:?}");
 }
 
@@ -167,10 +167,10 @@ fn a_decision_log_comes_again_with_what_was_observed_and_believed() {
     let how = SimulationConfig { policies: vec![SimulationPolicy::Cheapest], audit: true };
     let report = simulate(scenario, None, Some(trace), &how).unwrap();
     check_laws(&report);
-    let account = account(&report, SimulationPolicy::Cheapest);
-    assert_eq!((report.requests, account.served), (2, 2));
+    let result = result(&report, SimulationPolicy::Cheapest);
+    assert_eq!((report.requests, result.served), (2, 2));
     // Both are served by `nano`: the first thinks as long as it did, and both are as likely right as was believed.
-    assert!(account.thinking >= f64::midpoint(77.0, 1.0) && account.quality > 0.9, "{account:?}");
+    assert!(result.thinking >= f64::midpoint(77.0, 1.0) && result.quality > 0.9, "{result:?}");
     assert!((report.seconds - 5.0).abs() < 1e-9);
 }
 
@@ -186,7 +186,7 @@ fn a_decision_is_made_again_by_the_queues_that_were_logged() {
         scenario.models.retain(|model| ["nano", "large"].contains(&&*model.name));
         let how = SimulationConfig { policies: vec![SimulationPolicy::Unlearned], audit: true };
         let report = simulate(scenario, None, Some(trace), &how).unwrap();
-        account(&report, SimulationPolicy::Unlearned).cost_usd
+        result(&report, SimulationPolicy::Unlearned).cost_usd
     };
     let (waiting, idle) = (cost("3600.0"), cost("0.0"));
     assert!(waiting > idle, "{waiting} {idle}");
