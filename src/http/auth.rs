@@ -6,7 +6,7 @@ use axum::http::header::{self, Entry};
 use axum::http::{HeaderMap, HeaderName};
 
 use crate::oidc::{KeyWait, TokenVerifier};
-use stint_types::tenant::{KeyLookup, Tenant};
+use stint_types::tenant::{KEY_MAX, KeyLookup, Tenant};
 use stint_types::units::{Priority, Timestamp};
 
 use super::access_log;
@@ -19,8 +19,7 @@ const API_KEY: HeaderName = HeaderName::from_static("x-api-key");
 /// Where callers put their keys.
 const HEADERS: [HeaderName; 2] = [header::AUTHORIZATION, API_KEY];
 
-/// The longest key that is looked at, and the longest token of an issuer.
-const KEY_MAX: usize = 512;
+/// The longest token of an issuer that is looked at.
 const TOKEN_MAX: usize = 8 << 10;
 
 /// Keeps a request's keys out of whatever prints its headers.

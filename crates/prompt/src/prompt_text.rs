@@ -7,9 +7,9 @@ use stint_types::chat::{ContentPart, Message, Request};
 use crate::media_bound;
 
 /// What a template usually puts around one message, around the conversation, and around the declaration of a tool, in tokens.
-const MESSAGE: f64 = 4.0;
-const CONVERSATION: f64 = 3.0;
-const TOOL: f64 = 8.0;
+pub(crate) const MESSAGE: f64 = 4.0;
+pub(crate) const CONVERSATION: f64 = 3.0;
+pub(crate) const TOOL: f64 = 8.0;
 /// How many bytes of a text are read: so many at its beginning, its middle and its end.
 const PART: usize = 1 << 10;
 /// Text with more of such signs among its characters is a program: prose has about one in fifty.

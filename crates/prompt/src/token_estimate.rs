@@ -7,12 +7,8 @@ use stint_types::chat::{ContentPart, Message, Request};
 use stint_types::units::Tokens;
 
 use crate::media_bound;
+use crate::prompt_text::{CONVERSATION, MESSAGE, TOOL};
 
-/// What a template usually puts around one message, and around the conversation.
-const MESSAGE: f64 = 4.0;
-const CONVERSATION: f64 = 3.0;
-/// Around the declaration of a tool.
-const TOOL: f64 = 8.0;
 /// English text and JSON have about four characters a token, other scripts fewer than two.
 const ASCII_TOKEN: f64 = 0.25;
 const OTHER_TOKEN: f64 = 0.7;

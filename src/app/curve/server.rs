@@ -5,6 +5,7 @@ use std::time::Duration;
 use reqwest::RequestBuilder;
 use serde_json::{Value, json};
 
+use crate::app::server_call::KEY;
 use crate::config;
 use stint_types::units::{Money, Tokens};
 
@@ -15,8 +16,6 @@ pub(super) const TIMEOUT: Duration = Duration::from_secs(1800);
 /// How often a call is tried that failed for no fault of its own, and how long is waited at most before the next try.
 const TRIES: u32 = 5;
 const WAIT_MAX: Duration = Duration::from_secs(30);
-/// What names the caller's key.
-const KEY: &str = "STINT_KEY";
 
 /// Why the server does not answer.
 #[derive(Debug, thiserror::Error)]

@@ -4,10 +4,7 @@ use std::io::{self, ErrorKind, Read};
 use std::process::ExitCode;
 
 use crate::app::output::{VerbResult, print_line};
-use stint_types::tenant::{KeyHash, NewKey, hash_key};
-
-/// No caller's key may be longer, in bytes.
-const KEY_MAX: usize = 512;
+use stint_types::tenant::{KEY_MAX, KeyHash, NewKey, hash_key};
 
 /// Prints a new key and its hash.
 pub(super) fn new() -> VerbResult {

@@ -28,7 +28,7 @@ pub(super) fn default_model(name: &str, base: &BackendDefaults, line: Option<usi
         context: Model::CONTEXT_UNKNOWN,
         context_limited_by: None,
         classes: classes.to_vec(),
-        thinking_min: if base.kind == BackendKind::Anthropic { Tokens(1024) } else { Tokens::ZERO },
+        thinking_min: if base.kind == BackendKind::Anthropic { anthropic::BUDGET_MIN } else { Tokens::ZERO },
         thinks_always: false,
         never_thinks: false,
         thinking_ruled_out: None,

@@ -11,8 +11,6 @@ use super::model_source::ModelSource;
 
 /// What is set aside for what a template puts around a thought that is not handed over.
 const OVERHEAD: Tokens = Tokens(16);
-/// The least budget that Anthropic takes.
-const BUDGET_MIN: Tokens = Tokens(1024);
 
 const ANTHROPIC_THINKING: [(&str, anthropic::AnthropicThinking); 3] = [
     ("budget", anthropic::AnthropicThinking::Budget),
@@ -59,7 +57,7 @@ pub(super) fn anthropic(
     settings: &mut anthropic::Settings,
     model: &mut Model,
 ) -> &'static [EnforcementClass] {
-    use anthropic::{AnthropicThinking, AnthropicThinkingOff};
+    use anthropic::{AnthropicThinking, AnthropicThinkingOff, BUDGET_MIN};
     // What was found out under the same word stays.
     let stated = section.word("thinking", &ANTHROPIC_THINKING);
     if let Some(thinking) = stated.filter(|stated| *stated != settings.thinking) {

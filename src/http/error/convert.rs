@@ -20,8 +20,8 @@ use super::ApiError;
 use super::codes;
 use crate::http::framing::FramingError;
 
-/// A wait that is not given in seconds.
-const SHORTLY: Duration = Duration::from_secs(5);
+/// When to try again, where nothing says so.
+pub(super) const SHORTLY: Duration = Duration::from_secs(5);
 
 impl From<Denial> for ApiError {
     fn from(Denial { refusal, episode }: Denial) -> ApiError {
@@ -47,11 +47,11 @@ impl From<RequestRefusal> for ApiError {
                 ApiError::invalid(None, message).with_code(codes::BUDGET_TOO_LARGE)
             }
             RequestRefusal::LimitExceeded(_) | RequestRefusal::Ledger(_) => {
-                ApiError::overloaded(message, Duration::from_secs(5))
+                ApiError::overloaded(message, SHORTLY)
             }
             RequestRefusal::Idempotency(BeginError::Taken) => ApiError::key_in_flight(),
             RequestRefusal::Idempotency(BeginError::Store(_)) => {
-                ApiError::overloaded(message, Duration::from_secs(5))
+                ApiError::overloaded(message, SHORTLY)
             }
             RequestRefusal::Overloaded { retry_after } | RequestRefusal::CoolingDown { retry_after } => {
                 ApiError::overloaded(message, retry_after)
@@ -143,7 +143,7 @@ impl From<plan::PlanRefusal> for ApiError {
     fn from(refusal: plan::PlanRefusal) -> ApiError {
         let message = refusal.to_string();
         match refusal {
-            plan::PlanRefusal::Unhealthy => ApiError::overloaded(message, Duration::from_secs(5)),
+            plan::PlanRefusal::Unhealthy => ApiError::overloaded(message, SHORTLY),
             plan::PlanRefusal::InsufficientQuota { limit, needed, left, resets_at, .. } => {
                 ApiError::quota_exceeded(message, &limit, needed, left, resets_at)
             }

@@ -1,13 +1,9 @@
 //! Turns the refusal of an issuer's token into an `ApiError`, with the check that failed (RFC 6750).
 
-use std::time::Duration;
-
 use crate::oidc::{TokenError, TokenFault};
 
+use super::convert::SHORTLY;
 use super::{ApiError, codes};
-
-/// When an issuer may answer again.
-const SHORTLY: Duration = Duration::from_secs(5);
 
 impl From<TokenError> for ApiError {
     fn from(error: TokenError) -> ApiError {

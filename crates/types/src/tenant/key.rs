@@ -6,6 +6,9 @@ use std::str::FromStr;
 use sha2::{Digest, Sha256};
 use subtle::ConstantTimeEq;
 
+/// The longest key that a caller may have, in bytes.
+pub const KEY_MAX: usize = 512;
+
 const KEY_PREFIX: &str = "sk-stint-";
 const HASH_PREFIX: &str = "sha256:";
 

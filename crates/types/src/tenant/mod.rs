@@ -41,7 +41,7 @@ pub use export::to_toml;
 pub use feedback_trust::FeedbackTrust;
 pub use id::{InvalidKeyId, KeyId};
 pub use import::ImportSummary;
-pub use key::{KeyError, KeyHash, NewKey, SecretToken, hash_key};
+pub use key::{KEY_MAX, KeyError, KeyHash, NewKey, SecretToken, hash_key};
 pub use keys::{KeyLookup, KeyTableError, Tenant};
 pub use limit::{LimitSelector, TenantLimit};
 pub use memory::MemoryKeyStore;

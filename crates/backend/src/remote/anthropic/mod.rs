@@ -41,7 +41,7 @@ use super::{
 
 use answer_form::ClaudeForm;
 pub(super) use settings::VERSION_HEADER;
-pub use settings::{AnthropicThinking, AnthropicThinkingOff, Settings};
+pub use settings::{AnthropicThinking, AnthropicThinkingOff, BUDGET_MIN, Settings};
 
 /// Messages of one model.
 #[derive(Debug)]

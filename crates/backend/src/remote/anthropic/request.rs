@@ -20,11 +20,8 @@ use stint_types::units::Tokens;
 
 use super::answer_form::{ClaudeForm, StrictTools};
 use super::conversation::{self, turns};
-use super::{AnthropicThinking, AnthropicThinkingOff, Settings};
+use super::{AnthropicThinking, AnthropicThinkingOff, BUDGET_MIN, Settings};
 use super::{additions, caching, output_config};
-
-/// The least budget of a thought.
-const BUDGET_MIN: Tokens = Tokens(1024);
 
 /// Instructions that hold until the user's next turn.
 const BETA_TURN_SCOPED: &str = "mid-conversation-system-clear-at-2026-08-21";

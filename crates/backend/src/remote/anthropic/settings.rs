@@ -7,6 +7,8 @@ use stint_types::catalog::ConversationRules;
 use stint_types::chat::{ThoughtSigner, VendorHeaders};
 use stint_types::units::{Price, Tokens};
 
+/// The least budget of a thought that the API takes.
+pub const BUDGET_MIN: Tokens = Tokens(1024);
 /// The header that says which version of the API is spoken.
 pub(in crate::remote) const VERSION_HEADER: &str = "anthropic-version";
 /// The header that asks for features before their release.
@@ -17,7 +19,7 @@ const BETA_HEADER: &str = "anthropic-beta";
 pub enum AnthropicThinking {
     /// It does not think, and is sent nothing.
     Never,
-    /// With a budget of at least 1024 tokens: `thinking: {type: enabled, budget_tokens}`.
+    /// With a budget of at least [`BUDGET_MIN`]: `thinking: {type: enabled, budget_tokens}`.
     #[default]
     Budget,
     /// As much as it sees fit: `thinking: {type: adaptive}`, and `output_config: {effort}` where there is one.
