@@ -6,16 +6,13 @@ use toml::de::DeValue;
 
 use stint_sessions::agent::{BudgetThresholds, Settings, ToolTerms, Tools, TrackerMessages};
 use stint_types::catalog::TurnRule;
-use stint_types::chat::short_tool_name;
+use stint_types::chat::{ToolLimits, short_tool_name};
 use stint_types::units::{Chance, Count, Money};
 
 use super::reader::{FromValue, Section, ValueError, ValueShape};
 
 /// The longest that a run without news is kept.
 const EXPIRES_MAX: Duration = Duration::from_secs(90 * 24 * 3600);
-
-/// The longest name of a tool, in bytes.
-const NAME_MAX: usize = 128;
 
 /// `[agents]`, with the tools beside it. No request runs longer than `time_max`.
 pub(super) fn agents(root: &Section<'_>, time_max: Duration) -> Settings {
@@ -110,7 +107,7 @@ fn check_name(name: &str, tool: &Section<'_>) {
     if name == "*" {
         wrong("all tools have no price together", "write the name of one tool; callers limit all with \"*\"");
     } else if name.is_empty()
-        || name.len() > NAME_MAX
+        || name.len() > ToolLimits::NAME_MAX
         || name.contains(|c: char| c.is_whitespace() || c.is_control())
     {
         wrong("not the name of a tool", "write it as callers declare it: at most 128 bytes, without blanks");

@@ -14,9 +14,6 @@ use stint_types::units::{Count, EpisodeId, Tokens, nearest};
 
 use super::members;
 
-/// The longest name of a tool, in bytes.
-const NAME_MAX: usize = 128;
-
 /// Among so many of a request's tools one is looked for whose name is like a mistaken one.
 const NEAREST_OF: usize = 1_000;
 
@@ -153,7 +150,7 @@ pub(in crate::http) fn tool_calls(fields: &mut Fields) -> Result<ToolLimits, Api
         let Some(most) = tools.integer(&name)?.map(Count) else { continue };
         if name == "*" {
             limits.all = Some(most);
-        } else if name.is_empty() || name.len() > NAME_MAX || name.chars().any(char::is_control) {
+        } else if name.is_empty() || name.len() > ToolLimits::NAME_MAX || name.chars().any(char::is_control) {
             return Err(ApiError::invalid(
                 Some(&member),
                 "has a name that no tool has; write the tool's own, or *",

@@ -28,6 +28,8 @@ pub struct ToolCounts {
 impl ToolLimits {
     /// The most tools that can be limited by name: each limit is kept with its run.
     pub const NAMED_MAX: usize = 64;
+    /// The longest name of a tool that can be limited, in bytes.
+    pub const NAME_MAX: usize = 128;
 
     /// How many tools have limits here or in the other.
     pub fn named_with(&self, other: &ToolLimits) -> usize {

@@ -88,8 +88,8 @@ impl LogNormal {
 
     /// All of these at once: they have the dear parts in common. Who asks often gives the `mean`.
     pub fn truncated_at(&self, t: f64, mean: f64) -> TruncatedMoments {
-        let [held] = self.truncated_at_each(&[t], mean);
-        held
+        let [moments] = self.truncated_at_each(&[t], mean);
+        moments
     }
 
     /// The same under several budgets, step by step for all of them: the processor works on them side by side, where one
