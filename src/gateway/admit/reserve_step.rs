@@ -138,12 +138,13 @@ fn on_plan_refusal(
     inputs: &PlanInputs,
     refusal: plan::PlanRefusal,
 ) -> StepReserveResult {
-    let is_money = match &refusal {
-        plan::PlanRefusal::InsufficientQuota { limit, .. } => limit.unit == Unit::Money,
-        plan::PlanRefusal::CostBudgetTooSmall { .. } => true,
-        _ => false,
+    let (is_money, of_episode) = match &refusal {
+        plan::PlanRefusal::InsufficientQuota { limit, .. } => {
+            (limit.unit == Unit::Money, limit.holder == Holder::Episode)
+        }
+        plan::PlanRefusal::CostBudgetTooSmall { .. } => (true, false),
+        _ => (false, false),
     };
-    let of_episode = matches!(&refusal, plan::PlanRefusal::InsufficientQuota { limit, .. } if limit.holder == Holder::Episode);
     let may_call = !step.plan.is_final() && (of_episode || step.plan.tools_cost > Money::ZERO);
     if is_money && may_call {
         return StepReserveResult::TooExpensive { of_episode };

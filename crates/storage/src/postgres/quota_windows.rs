@@ -24,21 +24,27 @@ impl WindowColumns<'_> {
     pub(super) fn accounts(&self) -> Vec<String> {
         self.0.iter().map(|window| clean(window.account.as_str())).collect()
     }
+
     pub(super) fn facets(&self) -> Vec<&'static str> {
         self.0.iter().map(|window| facet_columns(&window.facet).0).collect()
     }
+
     pub(super) fn names(&self) -> Vec<String> {
         self.0.iter().map(|window| clean(&facet_columns(&window.facet).1)).collect()
     }
+
     pub(super) fn units(&self) -> Vec<&'static str> {
         self.0.iter().map(|window| window.unit.as_str()).collect()
     }
+
     pub(super) fn periods(&self) -> Vec<String> {
         self.0.iter().map(|window| window.window.to_string()).collect()
     }
+
     pub(super) fn begins(&self) -> Vec<i64> {
         self.0.iter().map(|window| window.begins.0).collect()
     }
+
     pub(super) fn ends(&self) -> Vec<Option<i64>> {
         self.0.iter().map(|window| window.ends.map(|end| end.0)).collect()
     }

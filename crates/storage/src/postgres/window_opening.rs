@@ -42,31 +42,32 @@ pub(super) async fn create_windows(
     if openings.iter().all(is_of_episode) {
         return Ok(());
     }
-    // Once one window of a limit exists, nothing is used of the limit without a window.
-    let statement = "\
-        WITH used AS ( \
-            SELECT p.id AS purse, u.epoch, r.epoch IS NOT NULL AS is_alive, sum(CASE p.unit \
-                WHEN 'money' THEN u.money WHEN 'thinking' THEN u.thinking WHEN 'requests' THEN u.requests \
-                WHEN 'tool_calls' THEN u.tool_calls ELSE u.concurrency END)::bigint AS amount \
-            FROM purses p JOIN uses u \
-              ON (u.account = p.account OR starts_with(u.account, p.account || '/')) \
-             AND u.admitted_at >= p.begins AND (p.ends IS NULL OR u.admitted_at < p.ends) \
-             AND CASE p.facet WHEN 'whole' THEN TRUE WHEN 'model' THEN u.model = p.name \
-                     WHEN 'user' THEN coalesce(u.end_user, '') = p.name ELSE u.tag = p.name END \
-             AND u.admitted_at < coalesce( \
-                     (SELECT (extract(epoch FROM min(q.created_at)) * 1000)::bigint FROM purses q \
-                      WHERE (q.account, q.facet, q.unit, q.period, q.begins) \
-                          = (p.account, p.facet, p.unit, p.period, p.begins) AND NOT q.id = ANY($1) \
-                        AND p.facet = 'user'), \
-                     9223372036854775807) \
-            LEFT JOIN replicas r ON r.epoch = u.epoch AND NOT r.is_over \
-            WHERE p.id = ANY($1) AND p.facet NOT IN ('episode', 'tool') GROUP BY 1, 2, 3), \
-        cut AS ( \
-            INSERT INTO slices (purse, epoch, amount) SELECT purse, epoch, amount FROM used WHERE is_alive) \
-        UPDATE purses p SET granted = total.amount \
-        FROM (SELECT purse, sum(amount)::bigint AS amount FROM used GROUP BY 1) total WHERE p.id = total.purse";
-    sqlx::query(statement).bind(&created).execute(connection).await.map(drop)
+    sqlx::query(REQUESTS).bind(&created).execute(connection).await.map(drop)
 }
+
+/// What requests used of the other windows. Once one window of a limit exists, nothing is used of the limit without a window.
+const REQUESTS: &str = "\
+    WITH used AS ( \
+        SELECT p.id AS purse, u.epoch, r.epoch IS NOT NULL AS is_alive, sum(CASE p.unit \
+            WHEN 'money' THEN u.money WHEN 'thinking' THEN u.thinking WHEN 'requests' THEN u.requests \
+            WHEN 'tool_calls' THEN u.tool_calls ELSE u.concurrency END)::bigint AS amount \
+        FROM purses p JOIN uses u \
+          ON (u.account = p.account OR starts_with(u.account, p.account || '/')) \
+         AND u.admitted_at >= p.begins AND (p.ends IS NULL OR u.admitted_at < p.ends) \
+         AND CASE p.facet WHEN 'whole' THEN TRUE WHEN 'model' THEN u.model = p.name \
+                 WHEN 'user' THEN coalesce(u.end_user, '') = p.name ELSE u.tag = p.name END \
+         AND u.admitted_at < coalesce( \
+                 (SELECT (extract(epoch FROM min(q.created_at)) * 1000)::bigint FROM purses q \
+                  WHERE (q.account, q.facet, q.unit, q.period, q.begins) \
+                      = (p.account, p.facet, p.unit, p.period, p.begins) AND NOT q.id = ANY($1) \
+                    AND p.facet = 'user'), \
+                 9223372036854775807) \
+        LEFT JOIN replicas r ON r.epoch = u.epoch AND NOT r.is_over \
+        WHERE p.id = ANY($1) AND p.facet NOT IN ('episode', 'tool') GROUP BY 1, 2, 3), \
+    cut AS ( \
+        INSERT INTO slices (purse, epoch, amount) SELECT purse, epoch, amount FROM used WHERE is_alive) \
+    UPDATE purses p SET granted = total.amount \
+    FROM (SELECT purse, sum(amount)::bigint AS amount FROM used GROUP BY 1) total WHERE p.id = total.purse";
 
 /// What the steps of episodes used of their windows. With an offset, each episode's rows are looked up by themselves. Without it
 /// all requests that there ever were would be walked.
