@@ -88,7 +88,7 @@ fn phases(maker: &mut SpanMaker<'_>, trace: &EndedTrace, last: &Attempt) {
         let draft = SpanDraft::new("think", from.unwrap_or(last.began), answered.unwrap_or(to))
             .with("stint.thinking.budget", Some(tokens(outcome.thinking)))
             .with("stint.thinking.used", Some(sum(outcome, |it| it.thinking)))
-            .with("stint.thinking.ended", Some(thinking_ended(first.thinking_ended)))
+            .with("stint.thinking.ended", Some(first.thinking_ended.as_str()))
             .with("stint.enforced", Some(outcome.enforced.as_str()));
         maker.below(last.span, draft);
     }
@@ -111,15 +111,6 @@ fn settle(maker: &mut SpanMaker<'_>, trace: &EndedTrace) {
         .with("stint.cost_usd", cost)
         .with("stint.attempts_given_up", outcome.map(|outcome| i64::from(outcome.attempts)));
     maker.child(draft);
-}
-
-fn thinking_ended(ended: ThinkingStopReason) -> &'static str {
-    match ended {
-        ThinkingStopReason::None => "none",
-        ThinkingStopReason::Closed => "closed",
-        ThinkingStopReason::Cut => "cut",
-        ThinkingStopReason::Stopped => "stopped",
-    }
 }
 
 fn sum(outcome: &DecisionOutcome, of: fn(&ChoiceOutcome) -> Tokens) -> i64 {

@@ -5,7 +5,7 @@ use std::time::Duration;
 use crate::execute::ChoiceProgress;
 use crate::gateway::request::RequestContext;
 use crate::gateway::run::RequestOutcome;
-use stint_types::catalog::{ChoiceUsage, Offer, ThinkingStopReason};
+use stint_types::catalog::{ChoiceUsage, Offer};
 use stint_types::metrics::Metrics;
 use stint_types::units::Tokens;
 
@@ -72,12 +72,7 @@ fn tokens(metrics: &Metrics, offer: &Offer, spent: &ChoiceUsage) {
     metrics.thinking.solution_used.with_label_values(&[model]).observe(spent.solution.as_f64());
     let overshoot = spent.thinking.saturating_sub(offer.thinking);
     metrics.thinking.overshoot.with_label_values(&[model]).observe(overshoot.as_f64());
-    let ended = match spent.thinking_ended {
-        ThinkingStopReason::None => "none",
-        ThinkingStopReason::Closed => "closed",
-        ThinkingStopReason::Cut => "cut",
-        ThinkingStopReason::Stopped => "stopped",
-    };
+    let ended = spent.thinking_ended.as_str();
     metrics.thinking.ended.with_label_values(&[model, ended]).inc();
     let answer = spent.solution_ended.as_str();
     metrics.thinking.solution_ended.with_label_values(&[model, answer]).inc();

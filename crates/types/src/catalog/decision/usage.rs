@@ -49,6 +49,18 @@ pub enum SolutionStopReason {
     Upstream,
 }
 
+impl ThinkingStopReason {
+    /// The word in metrics and traces.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            ThinkingStopReason::None => "none",
+            ThinkingStopReason::Closed => "closed",
+            ThinkingStopReason::Cut => "cut",
+            ThinkingStopReason::Stopped => "stopped",
+        }
+    }
+}
+
 impl SolutionStopReason {
     /// Every way.
     pub const ALL: [SolutionStopReason; 10] = [
