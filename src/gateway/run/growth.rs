@@ -26,14 +26,14 @@ const READING_AGE: (Duration, Duration) = (Duration::from_millis(50), Duration::
 
 /// How the answers to an offer get beyond what is set aside for them at first.
 pub(super) enum ReservationGrowth {
-    /// Beside the stream.
-    Beside(Beside),
+    /// While it streams.
+    Stream(StreamGrowth),
     /// In further calls.
     Continuation(ContinuationFunding),
 }
 
 /// What is covered of the answers to an offer, and what may still be.
-pub(super) struct Beside {
+pub(super) struct StreamGrowth {
     cover: ReservedOutput,
     /// How many answers there are.
     answers: u64,
@@ -50,37 +50,37 @@ pub(super) struct Beside {
 impl ReservationGrowth {
     /// Of so many answers to an offer; nothing if all that they may take is set aside at first.
     pub(super) fn of(offer: &Offer, choices: u32) -> Option<ReservationGrowth> {
-        let beside = Beside::of(offer, choices).map(ReservationGrowth::Beside);
-        beside.or_else(|| ContinuationFunding::for_offer(offer).map(ReservationGrowth::Continuation))
+        let stream = StreamGrowth::of(offer, choices).map(ReservationGrowth::Stream);
+        stream.or_else(|| ContinuationFunding::for_offer(offer).map(ReservationGrowth::Continuation))
     }
 
     /// A choice that uses it.
     pub(super) fn join(&self, progress: ChoiceProgress, offer: &Offer) -> ChoiceProgress {
         match self {
-            ReservationGrowth::Beside(beside) => {
-                progress.with_reserved_output(&beside.cover, offer.thinking + offer.overhead)
+            ReservationGrowth::Stream(stream) => {
+                progress.with_reserved_output(&stream.cover, offer.thinking + offer.overhead)
             }
-            ReservationGrowth::Continuation(further) => further.attach(progress),
+            ReservationGrowth::Continuation(funding) => funding.attach(progress),
         }
     }
 
     /// Waits until there is something to do; for good, where nothing grows. Cancellation safe.
     pub(super) async fn wait_until_due(growth: Option<&mut ReservationGrowth>) {
         match growth {
-            Some(ReservationGrowth::Beside(beside)) => beside.due().await,
-            Some(ReservationGrowth::Continuation(further)) => further.ready().await,
+            Some(ReservationGrowth::Stream(stream)) => stream.due().await,
+            Some(ReservationGrowth::Continuation(funding)) => funding.ready().await,
             None => pending().await,
         }
     }
 }
 
-impl Beside {
-    fn of(offer: &Offer, choices: u32) -> Option<Beside> {
+impl StreamGrowth {
+    fn of(offer: &Offer, choices: u32) -> Option<StreamGrowth> {
         let Offer { opening, solution, samples, .. } = *offer;
         (opening < solution).then(|| {
             let answers = u64::from(choices) * u64::from(samples.max(1));
             let cover = ReservedOutput::new(opening * answers);
-            Beside {
+            StreamGrowth {
                 cover,
                 answers,
                 each: opening,
@@ -191,8 +191,8 @@ pub(super) async fn meter_and_grow(
                 reservation.meter(cost, checkpoints.likely(cost, wait), &spent);
             }
             () = grows => match growth.as_deref_mut() {
-                Some(ReservationGrowth::Beside(beside)) => grow(context, offer, beside, reservation).await,
-                Some(ReservationGrowth::Continuation(further)) => fund_continuation(context, offer, further, reservation).await,
+                Some(ReservationGrowth::Stream(stream)) => grow(context, offer, stream, reservation).await,
+                Some(ReservationGrowth::Continuation(funding)) => fund_continuation(context, offer, funding, reservation).await,
                 None => {}
             }
         }
@@ -203,7 +203,7 @@ pub(super) async fn meter_and_grow(
 async fn grow(
     context: &RequestContext,
     offer: &Offer,
-    growth: &mut Beside,
+    growth: &mut StreamGrowth,
     reservation: &mut RequestReservation,
 ) {
     let Some(tariff) = context.model(offer).and_then(|model| model.tariff) else {
@@ -243,7 +243,7 @@ async fn grow_by_remainder(
     left: Money,
     offer: &Offer,
     tariff: &Tariff,
-    growth: &mut Beside,
+    growth: &mut StreamGrowth,
     reservation: &mut RequestReservation,
 ) {
     let more = tariff.output_for(left);

@@ -53,10 +53,10 @@ pub(super) fn start_trials(context: &RequestContext, offer: &Offer, failure: &Fa
         return;
     }
     let Some(model) = context.parts().catalog.models.get(&offer.model) else { return };
-    let doubted = suspect_features(context, offer, model)
-        .filter(|doubt| context.state.withdrawals.may_try(&model.name, *doubt));
-    let trials: Vec<_> =
-        doubted.filter_map(|doubt| Some((doubt, trial_request(context, model, Some(doubt))?))).collect();
+    let suspects = suspect_features(context, offer, model)
+        .filter(|suspect| context.state.withdrawals.may_try(&model.name, *suspect));
+    let priced = |suspect| Some((suspect, trial_request(context, model, Some(suspect))?));
+    let trials: Vec<_> = suspects.filter_map(priced).collect();
     let Some(plain) = trial_request(context, model, None).filter(|_| !trials.is_empty()) else { return };
     let trial = CapabilityTrial {
         state: context.state.clone(),
@@ -86,10 +86,10 @@ fn suspect_features(
 fn trial_request(
     context: &RequestContext,
     model: &Arc<Model>,
-    doubt: Option<SuspectFeature>,
+    suspect: Option<SuspectFeature>,
 ) -> Option<AuxiliaryCall> {
     let unthought = (!model.thinks_always).then_some(Tokens::ZERO);
-    match doubt {
+    match suspect {
         Some(SuspectFeature::Budget) => {
             let held = Arc::new(Model { classes: vec![EnforcementClass::Native], ..(**model).clone() });
             let thinking = THINKING.max(model.thinking_min).min(model.thinking_max);
@@ -104,13 +104,13 @@ fn trial_request(
 
 impl CapabilityTrial {
     async fn run(self, trials: Vec<(SuspectFeature, AuxiliaryCall)>) {
-        for (doubt, trial) in trials {
+        for (suspect, trial) in trials {
             // An upstream that refuses everything shows nothing about one feature.
             let is_refused = self.is_refused(&trial).await == Some(true);
             if !is_refused || self.is_refused(&self.baseline).await != Some(false) {
                 continue;
             }
-            match doubt {
+            match suspect {
                 SuspectFeature::Capability(capability) => self.withdraw(capability),
                 SuspectFeature::Budget => self.demote(),
             }
