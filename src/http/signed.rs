@@ -94,8 +94,8 @@ mod tests {
     #[test]
     fn a_signed_part_comes_back_byte_for_byte() {
         let block = r#"{"type":"thinking","thinking":"1 \"and\" 1\u00e9", "signature":"EqQB=="}"#;
-        let maker = ThoughtSigner { model: "sonnet".into(), domain: SigningDomain(0x00ab_cdef) };
-        let signed = SignedThought { signer: maker, block: block.into() };
+        let signer = ThoughtSigner { model: "sonnet".into(), domain: SigningDomain(0x00ab_cdef) };
+        let signed = SignedThought { signer, block: block.into() };
         let carried = reasoning_detail(&signed);
         assert_eq!(carried["type"], "reasoning.encrypted");
         assert_eq!(read_details(&[carried]), [signed]);
@@ -105,8 +105,8 @@ mod tests {
     fn what_a_provider_added_to_a_call_comes_back_as_it_was() {
         let block =
             r#"{"tool_call_id":"call_1","index":1,"extra_content":{"google":{"thought_signature":"c2ln"}}}"#;
-        let maker = ThoughtSigner { model: "gemini".into(), domain: SigningDomain(0x00ab_cdef) };
-        let signed = SignedThought { signer: maker, block: block.into() };
+        let signer = ThoughtSigner { model: "gemini".into(), domain: SigningDomain(0x00ab_cdef) };
+        let signed = SignedThought { signer, block: block.into() };
         let (index, extra) = call_extra(&signed).unwrap();
         assert_eq!((index, &extra["google"]["thought_signature"]), (1, &json!("c2ln")));
         assert_eq!(read_call_extra("call_1", 1, &extra), Some(signed));

@@ -14,7 +14,7 @@ use stint_backend::{Failure, Fault};
 /// How long each may take to connect, and to answer.
 const TIMEOUT: Duration = Duration::from_secs(10);
 
-/// One place where models of a backend are served.
+/// One endpoint at which models of a backend are served.
 struct UpstreamEndpoint {
     name: String,
     upstream: Upstream,
@@ -37,12 +37,12 @@ pub(super) fn check_all(settings: &Settings) -> bool {
     };
     let connections = Connections::default();
     runtime
-        .block_on(join_all(places.iter().map(|place| check_endpoint(place, &connections))))
+        .block_on(join_all(places.iter().map(|endpoint| check_endpoint(endpoint, &connections))))
         .iter()
         .all(|it| *it)
 }
 
-/// The places of a backend, each once, with all models that are served there.
+/// The endpoints of a backend, each once, with all models that are served there.
 fn endpoints(backend: &BackendConfig) -> Vec<UpstreamEndpoint> {
     let mut places: BTreeMap<String, UpstreamEndpoint> = BTreeMap::new();
     for model in &backend.models {
@@ -54,14 +54,14 @@ fn endpoints(backend: &BackendConfig) -> Vec<UpstreamEndpoint> {
                 format!("{} {}", backend.name, deployment.name)
             };
             let upstream = deployment.client.clone();
-            let place = places.entry(name.clone()).or_insert(UpstreamEndpoint {
+            let endpoint = places.entry(name.clone()).or_insert(UpstreamEndpoint {
                 name,
                 upstream,
                 listing,
                 has_tokenize: matches!(model.source, ModelSource::Vllm(_)),
                 models: Vec::new(),
             });
-            place.models.push(deployment.upstream.clone().unwrap_or_else(|| model.upstream.clone()));
+            endpoint.models.push(deployment.upstream.clone().unwrap_or_else(|| model.upstream.clone()));
         }
     }
     places.into_values().collect()
@@ -80,31 +80,31 @@ fn listing(source: &ModelSource) -> Option<ModelListApi> {
 }
 
 /// Asks one, and says what came of it; true if it can be used.
-async fn check_endpoint(place: &UpstreamEndpoint, connections: &Connections) -> bool {
+async fn check_endpoint(endpoint: &UpstreamEndpoint, connections: &Connections) -> bool {
     let began = Instant::now();
-    let answered = match ModelLister::new(connections, &place.upstream, place.listing, TIMEOUT) {
+    let answered = match ModelLister::new(connections, &endpoint.upstream, endpoint.listing, TIMEOUT) {
         Ok(reach) => reach.models().await,
         Err(error) => {
-            print_line(&format!("  {}: {error}", place.name));
+            print_line(&format!("  {}: {error}", endpoint.name));
             return false;
         }
     };
-    let (result, is_usable) = describe_result(place, answered, began.elapsed());
-    let result = if is_usable && !counts_tokens(place, connections).await {
+    let (result, is_usable) = describe_result(endpoint, answered, began.elapsed());
+    let result = if is_usable && !counts_tokens(endpoint, connections).await {
         format!(
             "{result}, but does not offer /tokenize beside its /v1: prompts are estimated, and thoughts cut by the stream's own counts"
         )
     } else {
         result
     };
-    print_line(&format!("  {} at {}: {result}", place.name, place.upstream.base_url));
+    print_line(&format!("  {} at {}: {result}", endpoint.name, endpoint.upstream.base_url));
     is_usable
 }
 
 /// False where a server that is to count tokens does not.
-async fn counts_tokens(place: &UpstreamEndpoint, connections: &Connections) -> bool {
-    let Some(model) = place.models.first().filter(|_| place.has_tokenize) else { return true };
-    let Ok(upstream) = ModelLister::new(connections, &place.upstream, place.listing, TIMEOUT) else {
+async fn counts_tokens(endpoint: &UpstreamEndpoint, connections: &Connections) -> bool {
+    let Some(model) = endpoint.models.first().filter(|_| endpoint.has_tokenize) else { return true };
+    let Ok(upstream) = ModelLister::new(connections, &endpoint.upstream, endpoint.listing, TIMEOUT) else {
         return true;
     };
     // Whatever else fails shows when it is asked.
@@ -112,7 +112,7 @@ async fn counts_tokens(place: &UpstreamEndpoint, connections: &Connections) -> b
 }
 
 fn describe_result(
-    place: &UpstreamEndpoint,
+    endpoint: &UpstreamEndpoint,
     answered: Result<Vec<String>, Failure>,
     took: Duration,
 ) -> (String, bool) {
@@ -121,9 +121,9 @@ fn describe_result(
         Ok(listed) => {
             let is_missing = |model: &&String| !listed.is_empty() && !listed.contains(model);
             // A llama.cpp server has one model, whatever it is called.
-            let missing: Vec<&str> = match place.listing {
+            let missing: Vec<&str> = match endpoint.listing {
                 ModelListApi::LlamaCpp => Vec::new(),
-                _ => place.models.iter().filter(is_missing).map(String::as_str).collect(),
+                _ => endpoint.models.iter().filter(is_missing).map(String::as_str).collect(),
             };
             match missing[..] {
                 [] => (format!("answers, in {took} ms"), true),

@@ -337,8 +337,8 @@ mod tests {
 
     #[test]
     fn a_signature_closes_its_thought_and_a_hidden_thought_is_a_block_of_its_own() {
-        let maker = ThoughtSigner { model: "m".into(), domain: SigningDomain(7) };
-        let part = SignedThought { signer: maker, block: "{}".into() };
+        let signer = ThoughtSigner { model: "m".into(), domain: SigningDomain(7) };
+        let part = SignedThought { signer, block: "{}".into() };
         let signed = || ChoiceEvent::Signed(part.clone());
         let seal = signed::seal(&part);
         let said =

@@ -61,8 +61,8 @@ fn results_of_tools_become_messages_of_their_own_in_order() {
 
 #[test]
 fn thoughts_come_back_with_what_was_signed_of_them_byte_for_byte() {
-    let maker = ThoughtSigner { model: "sonnet".into(), domain: SigningDomain(7) };
-    let one = SignedThought { signer: maker, block: r#"{"type":"thinking", "signature":"E=="}"#.into() };
+    let signer = ThoughtSigner { model: "sonnet".into(), domain: SigningDomain(7) };
+    let one = SignedThought { signer, block: r#"{"type":"thinking", "signature":"E=="}"#.into() };
     let request = asked(
         &json!([
             { "role": "user", "content": "hi" },

@@ -113,8 +113,8 @@ fn a_thought_goes_back_to_where_it_was_signed_while_that_can_be_asked() {
     for number in 0..50 {
         let turn = |role, text: &str| Message::text(role, text);
         let mut last = turn(Role::Assistant, "");
-        let maker = ThoughtSigner { model: "m".into(), domain: SigningDomain(1) };
-        last.signed.push(SignedThought { signer: maker, block: "{}".into() });
+        let signer = ThoughtSigner { model: "m".into(), domain: SigningDomain(1) };
+        last.signed.push(SignedThought { signer, block: "{}".into() });
         let turns = vec![turn(Role::User, &format!("question {number}")), last];
         let beginning = AffinityKey::of(&Request::new("m", turns));
         let go = |fleet: &[TargetCandidate]| choose_target(fleet, beginning, &mut SeededRng::new(number));

@@ -124,7 +124,7 @@ fn usage(usage: &TokenUsage) -> Value {
 }
 
 /// Who signs what a model says that nobody said where to reach.
-pub(super) fn maker(model: &str) -> ThoughtSigner {
+pub(super) fn signer(model: &str) -> ThoughtSigner {
     ThoughtSigner { model: model.into(), domain: Settings::default().origin() }
 }
 
@@ -243,7 +243,7 @@ fn keep(mark: &Value) -> CacheTtl {
 
 fn signed(value: &Value) -> SignedThought {
     let text = |name: &str| value[name].as_str().unwrap();
-    SignedThought { signer: maker(text("model")), block: text("block").into() }
+    SignedThought { signer: signer(text("model")), block: text("block").into() }
 }
 
 fn phase(value: &Value) -> TurnPhase {

@@ -41,8 +41,8 @@ pub struct ScriptedBackend {
 
 impl ScriptedBackend {
     /// Plays the same for every call.
-    pub fn always(play: ScriptedReply) -> ScriptedBackend {
-        ScriptedBackend::each(move |_, _| play.clone())
+    pub fn always(reply: ScriptedReply) -> ScriptedBackend {
+        ScriptedBackend::each(move |_, _| reply.clone())
     }
 
     /// Plays one after another, the last one for ever.
@@ -100,33 +100,33 @@ impl ScriptedBackend {
 
     async fn start(&self, call: BackendCall) -> Result<Generation, Failure> {
         let entry = self.records.add(call.clone());
-        let play = (self.script)(&call, entry.turn());
-        if let Some(gate) = &play.start_gate {
+        let reply = (self.script)(&call, entry.turn());
+        if let Some(gate) = &reply.start_gate {
             gate.pass().await;
         }
-        if let Some(failure) = play.refuses {
+        if let Some(failure) = reply.refuses {
             entry.end(CallState::Refused);
             return Err(failure);
         }
         let prompt = Tokens(self.prompt_tokens(&call.request).0 / self.token);
-        let running = (play.pieces(&call, prompt).into_iter(), play, entry);
+        let running = (reply.pieces(&call, prompt).into_iter(), reply, entry);
         Ok(Box::pin(stream::unfold(Some(running), |running| async move {
-            let (mut pieces, play, entry) = running?;
-            let piece = next(pieces.next()?, &play, &entry).await;
+            let (mut pieces, reply, entry) = running?;
+            let piece = next(pieces.next()?, &reply, &entry).await;
             let over = matches!(piece, Err(_) | Ok(Piece::End(_)));
-            Some((piece, (!over).then_some((pieces, play, entry))))
+            Some((piece, (!over).then_some((pieces, reply, entry))))
         })))
     }
 }
 
-async fn next(piece: Piece, play: &ScriptedReply, entry: &CallLogEntry) -> Result<Piece, Failure> {
-    if !play.pause.is_zero() {
-        tokio::time::sleep(play.pause).await;
+async fn next(piece: Piece, reply: &ScriptedReply, entry: &CallLogEntry) -> Result<Piece, Failure> {
+    if !reply.pause.is_zero() {
+        tokio::time::sleep(reply.pause).await;
     }
-    if let Some(gate) = &play.piece_gate {
+    if let Some(gate) = &reply.piece_gate {
         gate.pass().await;
     }
-    if let Some((after, failure)) = &play.breaks
+    if let Some((after, failure)) = &reply.breaks
         && entry.delivered() >= *after
     {
         entry.end(CallState::Failed);

@@ -29,8 +29,8 @@ fn model() -> ScriptedReply {
 }
 
 /// The pieces in short: thought, tag, hand-off, answer, end; usage as prompt+completion.
-async fn check(play: ScriptedReply, part: GenerationPart, expected: &str) {
-    let backend = ScriptedBackend::always(play).reading(Tokens(9));
+async fn check(reply: ScriptedReply, part: GenerationPart, expected: &str) {
+    let backend = ScriptedBackend::always(reply).reading(Tokens(9));
     let generation = backend.generate(call(part)).await.unwrap();
     let pieces: Vec<String> = generation.map(|piece| short(&piece.unwrap())).collect().await;
     assert_eq!(pieces.join(" "), expected);

@@ -12,7 +12,7 @@ use stint_gguf::Gguf;
 
 use super::buffers::{EngineCapacity, StepBuffers};
 use super::extent::StepExtent;
-use super::network::{Network, NetworkActivations, NetworkKernels, NetworkPlace, widest};
+use super::network::{Network, NetworkActivations, NetworkContext, NetworkKernels, widest};
 
 /// The kernels that all layers share.
 pub(super) struct LayerKernels {
@@ -141,12 +141,12 @@ pub(super) struct Layer {
 
 impl Layer {
     pub(super) fn load(
-        place: &LoadContext<'_>,
+        context: &LoadContext<'_>,
         ops: &LayerKernels,
         activations: &Activations,
         index: u32,
     ) -> Result<Self, EngineError> {
-        let &LoadContext { gpu, gguf, shape, state, .. } = place;
+        let &LoadContext { gpu, gguf, shape, state, .. } = context;
         let Activations { stream, picked, normed, qkv, .. } = activations;
         let is_last = index + 1 == shape.layers;
         let LayerStream { h, attended } = if is_last { picked } else { stream };
@@ -158,9 +158,9 @@ impl Layer {
         let projections = matrix(&["attn_q", "attn_k", "attn_v"], shape.hidden, shape.qkv())?;
         let output = matrix(&["attn_output"], shape.queries(), shape.hidden)?;
         let between = &activations.network;
-        let network = NetworkPlace { gpu, gguf, shape, index, normed, h, activations: between };
+        let network = NetworkContext { gpu, gguf, shape, index, normed, h, activations: between };
         let network = Network::load(&network, &ops.matmul, &ops.network)?;
-        let (rope, attend) = bind_attention(place, ops, activations, index)?;
+        let (rope, attend) = bind_attention(context, ops, activations, index)?;
         let bind_norm = |h: &wgpu::Buffer, part: &str| -> Result<wgpu::BindGroup, EngineError> {
             let weight = gpu.buffer_with(part, &vector(gguf, &name(part), shape.hidden)?);
             Ok(ops.norm.bind(gpu, h, &weight, normed))
@@ -213,18 +213,18 @@ impl Layer {
 
 /// Makes the layer's cache and ties rope and attention to it.
 fn bind_attention(
-    place: &LoadContext<'_>,
+    context: &LoadContext<'_>,
     ops: &LayerKernels,
     activations: &Activations,
     index: u32,
 ) -> Result<(wgpu::BindGroup, BoundAttention), EngineError> {
-    let &LoadContext { gpu, shape, state, rotations, capacity, .. } = place;
+    let &LoadContext { gpu, shape, state, rotations, capacity, .. } = context;
     let layout = CacheLayout::new(gpu, shape, capacity.kv_format);
     let [keys, values] = ["keys", "values"].map(|label| layout.plane(gpu, label, capacity.blocks));
     let queries = activations.queries.as_ref();
     let rope = RopeTied {
         qkv: &activations.qkv,
-        adjustments: &gpu.buffer_with("adjustments", &adjustments(place, index)?),
+        adjustments: &gpu.buffer_with("adjustments", &adjustments(context, index)?),
         rotations,
         rows: &state.rows,
         blocks: &state.tables,
@@ -246,8 +246,8 @@ fn bind_attention(
 }
 
 /// What the layer does to queries, keys and values before they are rotated, as the kernel wants it.
-fn adjustments(place: &LoadContext<'_>, index: u32) -> Result<Vec<f32>, EngineError> {
-    let &LoadContext { gguf, shape, .. } = place;
+fn adjustments(context: &LoadContext<'_>, index: u32) -> Result<Vec<f32>, EngineError> {
+    let &LoadContext { gguf, shape, .. } = context;
     let mut all = Vec::new();
     if shape.qk_norm {
         for part in ["attn_q_norm", "attn_k_norm"] {

@@ -93,7 +93,7 @@ impl EngineModel {
         let embed = Embed::new(&gpu, &table, &state.rows, &state.slots, &activations.stream.h);
         let angles = shape.rope.rotations(capacity.context, shape.head_dim);
         let rotations = gpu.buffer_with("rotations", &angles);
-        let place = layer::LoadContext {
+        let context = layer::LoadContext {
             gpu: &gpu,
             gguf,
             shape,
@@ -101,7 +101,7 @@ impl EngineModel {
             rotations: &rotations,
             capacity: &capacity,
         };
-        let layers = (0..shape.layers).map(|index| Layer::load(&place, &ops, &activations, index));
+        let layers = (0..shape.layers).map(|index| Layer::load(&context, &ops, &activations, index));
         let layers = layers.collect::<Result<Vec<_>, _>>()?;
         let weight = gpu.buffer_with("output norm", &vector(gguf, "output_norm.weight", shape.hidden)?);
         let last_norm = ops.norm.bind(&gpu, &activations.picked.h, &weight, &activations.normed);

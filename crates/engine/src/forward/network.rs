@@ -96,7 +96,7 @@ impl NetworkActivations {
 }
 
 /// What a layer's network is loaded from, and tied to.
-pub(super) struct NetworkPlace<'a> {
+pub(super) struct NetworkContext<'a> {
     pub(super) gpu: &'a Gpu,
     pub(super) gguf: &'a Gguf,
     pub(super) shape: &'a ModelShape,
@@ -108,7 +108,7 @@ pub(super) struct NetworkPlace<'a> {
     pub(super) activations: &'a NetworkActivations,
 }
 
-impl NetworkPlace<'_> {
+impl NetworkContext<'_> {
     fn matrix(&self, parts: &[&str], columns: u32, rows: u32) -> Result<WeightMatrix, EngineError> {
         WeightMatrix::load_rows(self.gpu, self.gguf, &self.names(parts), columns, rows)
     }
@@ -142,15 +142,15 @@ struct BoundNetwork {
 
 impl Network {
     pub(super) fn load(
-        place: &NetworkPlace<'_>,
+        context: &NetworkContext<'_>,
         matmul: &Matmul,
         kernels: &NetworkKernels,
     ) -> Result<Self, EngineError> {
-        let &NetworkPlace { gpu, activations, .. } = place;
+        let &NetworkContext { gpu, activations, .. } = context;
         let gate = kernels.gate.bind(gpu, &activations.wide, &activations.gated);
         let (way, bytes) = match (&kernels.experts, &activations.experts) {
-            (Some(kernels), Some(between)) => load_experts(place, matmul, kernels, between)?,
-            _ => load_dense(place, matmul)?,
+            (Some(kernels), Some(between)) => load_experts(context, matmul, kernels, between)?,
+            _ => load_dense(context, matmul)?,
         };
         Ok(Self { way, gate, bytes })
     }
@@ -185,10 +185,10 @@ impl Network {
     }
 }
 
-fn load_dense(place: &NetworkPlace<'_>, matmul: &Matmul) -> Result<(NetworkWay, u64), EngineError> {
-    let &NetworkPlace { gpu, shape, normed, h, activations, .. } = place;
-    let wide = place.matrix(&["ffn_gate", "ffn_up"], shape.hidden, 2 * shape.feed_forward)?;
-    let down = place.matrix(&["ffn_down"], shape.feed_forward, shape.hidden)?;
+fn load_dense(context: &NetworkContext<'_>, matmul: &Matmul) -> Result<(NetworkWay, u64), EngineError> {
+    let &NetworkContext { gpu, shape, normed, h, activations, .. } = context;
+    let wide = context.matrix(&["ffn_gate", "ffn_up"], shape.hidden, 2 * shape.feed_forward)?;
+    let down = context.matrix(&["ffn_down"], shape.feed_forward, shape.hidden)?;
     let bound = NetworkWay::Dense {
         wide: matmul.bind(gpu, &wide, normed, &activations.wide, false),
         down: matmul.bind(gpu, &down, &activations.gated, h, true),
@@ -197,19 +197,19 @@ fn load_dense(place: &NetworkPlace<'_>, matmul: &Matmul) -> Result<(NetworkWay, 
 }
 
 fn load_experts(
-    place: &NetworkPlace<'_>,
+    context: &NetworkContext<'_>,
     matmul: &Matmul,
     kernels: &ExpertKernels,
     between: &ExpertActivations,
 ) -> Result<(NetworkWay, u64), EngineError> {
-    let &NetworkPlace { gpu, gguf, shape, normed, h, activations, .. } = place;
+    let &NetworkContext { gpu, gguf, shape, normed, h, activations, .. } = context;
     let ExpertActivations { router, chosen, teams, given } = between;
     let ExpertShape { count: experts, used, .. } = kernels.shape;
     let load = |parts: &[&str], columns, rows| {
         let size = ExpertTensorSize { experts, rows, columns };
-        ExpertMatrix::load(gpu, gguf, &place.names(parts), size, gpu.binding_max)
+        ExpertMatrix::load(gpu, gguf, &context.names(parts), size, gpu.binding_max)
     };
-    let chooses = place.matrix(&["ffn_gate_inp"], shape.hidden, experts)?;
+    let chooses = context.matrix(&["ffn_gate_inp"], shape.hidden, experts)?;
     let wide = load(&["ffn_gate_exps", "ffn_up_exps"], shape.hidden, shape.feed_forward)?;
     let down = load(&["ffn_down_exps"], shape.feed_forward, shape.hidden)?;
     let all: u64 = wide.iter().chain(&down).map(|matrix| matrix.matrix.bytes).sum();

@@ -178,8 +178,8 @@ impl Message {
     }
 
     /// What that one signed of this turn's thought.
-    pub fn signed_by(&self, maker: &ThoughtSigner) -> impl Iterator<Item = &str> {
-        self.signed.iter().filter(move |signed| signed.signer == *maker).map(|signed| &*signed.block)
+    pub fn signed_by(&self, signer: &ThoughtSigner) -> impl Iterator<Item = &str> {
+        self.signed.iter().filter(move |signed| signed.signer == *signer).map(|signed| &*signed.block)
     }
 
     /// What is no text: images, sounds and files.

@@ -31,6 +31,6 @@ fn conversation(items: &Value) -> Result<Vec<Message>, ApiError> {
 }
 
 fn part() -> SignedThought {
-    let maker = ThoughtSigner { model: "sonnet".into(), domain: SigningDomain(7) };
-    SignedThought { signer: maker, block: r#"{"type":"thinking", "signature":"E=="}"#.into() }
+    let signer = ThoughtSigner { model: "sonnet".into(), domain: SigningDomain(7) };
+    SignedThought { signer, block: r#"{"type":"thinking", "signature":"E=="}"#.into() }
 }

@@ -100,7 +100,7 @@ pub(super) fn is_unsigned(settings: &Settings, request: &Request) -> bool {
 /// What this model signed of a turn's thought. What came back changed into something else is left out.
 fn signed_blocks(settings: &Settings, message: &Message) -> impl Iterator<Item = PlacedThought> {
     let blocks: Vec<PlacedThought> =
-        message.signed_by(&settings.maker()).filter_map(PlacedThought::read).collect();
+        message.signed_by(&settings.signer()).filter_map(PlacedThought::read).collect();
     blocks.into_iter()
 }
 

@@ -55,7 +55,7 @@ pub(super) const OPEN_MAX: usize = 256;
 #[derive(Debug)]
 pub(super) struct AnthropicReader {
     /// Who signs what it says.
-    maker: ThoughtSigner,
+    signer: ThoughtSigner,
     ids: CallIds,
     /// The blocks that have begun and not ended, by their index.
     open: BTreeMap<u64, AnthropicStreamBlock>,
@@ -96,9 +96,9 @@ struct StreamedThought {
 }
 
 impl AnthropicReader {
-    pub(super) fn new(maker: ThoughtSigner, ids: CallIds) -> AnthropicReader {
+    pub(super) fn new(signer: ThoughtSigner, ids: CallIds) -> AnthropicReader {
         AnthropicReader {
-            maker,
+            signer,
             ids,
             open: BTreeMap::new(),
             calls: Vec::new(),
@@ -233,10 +233,10 @@ impl AnthropicStreamBlock {
     }
 
     /// A thought is handed out with its signature, or not at all. `starts` has the characters that stood before each call.
-    fn end(self, maker: &ThoughtSigner, starts: &[usize], pieces: &mut VecDeque<Piece>) {
+    fn end(self, signer: &ThoughtSigner, starts: &[usize], pieces: &mut VecDeque<Piece>) {
         let signed = |StreamedThought { block, letters, calls }: StreamedThought| {
             let block = PlacedThought::write(block, letters, &starts[..calls]);
-            Piece::Signed(SignedThought { signer: maker.clone(), block })
+            Piece::Signed(SignedThought { signer: signer.clone(), block })
         };
         match self {
             AnthropicStreamBlock::Thinking(thought)
@@ -288,7 +288,7 @@ impl crate::remote::EventReader for AnthropicReader {
             }
             "content_block_stop" => {
                 if let Some(block) = self.open.remove(&index) {
-                    block.end(&self.maker, &self.calls, pieces);
+                    block.end(&self.signer, &self.calls, pieces);
                 }
             }
             "message_delta" => self.finish(&event, pieces),

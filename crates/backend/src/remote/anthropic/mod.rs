@@ -108,7 +108,7 @@ impl Provider for AnthropicMessages {
     }
 
     fn reader(&self, call: &BackendCall) -> Box<dyn EventReader> {
-        let reader = events::AnthropicReader::new(self.settings.maker(), CallIds::new(call));
+        let reader = events::AnthropicReader::new(self.settings.signer(), CallIds::new(call));
         // Adaptive models show summaries, and are billed for what they thought. Cut in the stream, they are cut by what
         // they show: there is nothing else.
         let is_summed_up =

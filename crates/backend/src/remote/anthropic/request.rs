@@ -191,8 +191,8 @@ pub(super) fn count_body(settings: &Settings, request: &Arc<Request>) -> Result<
 /// What is to come of a thought that stands behind another beginning than it was thought behind. That is the last resort: a
 /// request is the one before it with more at its end, unless its caller changed what it said.
 fn with_binding(settings: &Settings, request: &Request, told: Option<Value>) -> Option<Value> {
-    let maker = settings.maker();
-    let sends_back = || request.messages.iter().any(|message| message.signed_by(&maker).next().is_some());
+    let signer = settings.signer();
+    let sends_back = || request.messages.iter().any(|message| message.signed_by(&signer).next().is_some());
     if !(settings.rules.thoughts_bound && sends_back()) {
         return told;
     }

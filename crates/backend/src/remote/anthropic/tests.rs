@@ -61,14 +61,14 @@ fn requests_are_written_as_the_fixtures_say() {
 #[test]
 fn streams_are_read_as_the_fixtures_say() {
     golden::check("anthropic", "stream", |fixture| {
-        let reader = events::AnthropicReader::new(golden::maker("m"), CallIds::with_seed(7));
+        let reader = events::AnthropicReader::new(golden::signer("m"), CallIds::with_seed(7));
         golden::pieces(reader, &fixture["events"])
     });
 }
 
 #[test]
 fn blocks_that_are_begun_without_end_are_refused() {
-    let mut reader = events::AnthropicReader::new(golden::maker("m"), CallIds::with_seed(7));
+    let mut reader = events::AnthropicReader::new(golden::signer("m"), CallIds::with_seed(7));
     let mut pieces = std::collections::VecDeque::new();
     let mut begins = |index: usize| {
         let block = json!({"type": "redacted_thinking", "data": "x"});

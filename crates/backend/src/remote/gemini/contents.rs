@@ -47,7 +47,7 @@ pub(super) fn contents(settings: &Settings, request: &Request) -> Result<Value, 
 
 /// A turn of the model: its shown thought where that was signed, its text, its calls.
 fn model_parts(settings: &Settings, message: &Message) -> Result<Vec<Value>, Failure> {
-    let signatures = GeminiSignature::all(message, &settings.maker());
+    let signatures = GeminiSignature::all(message, &settings.signer());
     let mut all = Vec::new();
     for signature in &signatures {
         if let SignedPart::Thought(text) = &signature.on {

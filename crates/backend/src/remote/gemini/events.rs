@@ -19,7 +19,7 @@ use super::signature::{GeminiSignature, SignedPart};
 #[derive(Debug)]
 pub(super) struct GeminiReader {
     /// Who signs what it says.
-    maker: ThoughtSigner,
+    signer: ThoughtSigner,
     ids: CallIds,
     /// How many tools were called.
     calls: usize,
@@ -109,8 +109,8 @@ struct GeminiUsageMetadata {
 }
 
 impl GeminiReader {
-    pub(super) fn new(maker: ThoughtSigner, ids: CallIds) -> GeminiReader {
-        GeminiReader { maker, ids, calls: 0, usage: None, ending: None, answer_end: AnswerEnd::default() }
+    pub(super) fn new(signer: ThoughtSigner, ids: CallIds) -> GeminiReader {
+        GeminiReader { signer, ids, calls: 0, usage: None, ending: None, answer_end: AnswerEnd::default() }
     }
 
     fn candidate(&mut self, candidate: GeminiCandidate, pieces: &mut VecDeque<Piece>) -> Result<(), Failure> {
@@ -144,7 +144,7 @@ impl GeminiReader {
             }
         };
         let signature = thought_signature.map(|thought_signature| GeminiSignature { on, thought_signature });
-        let signed = signature.and_then(|signature| signature.signed(&self.maker));
+        let signed = signature.and_then(|signature| signature.signed(&self.signer));
         pieces.extend(signed.map(Piece::Signed));
     }
 

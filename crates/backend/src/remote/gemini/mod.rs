@@ -71,7 +71,7 @@ impl Provider for GenerateContent {
     }
 
     fn reader(&self, call: &BackendCall) -> Box<dyn EventReader> {
-        Box::new(events::GeminiReader::new(self.settings.maker(), CallIds::new(call)))
+        Box::new(events::GeminiReader::new(self.settings.signer(), CallIds::new(call)))
     }
 }
 
@@ -110,7 +110,7 @@ mod tests {
     fn streams_are_read_as_the_fixtures_say() {
         golden::check("gemini", "stream", |fixture| {
             golden::pieces(
-                events::GeminiReader::new(golden::maker("m"), CallIds::with_seed(7)),
+                events::GeminiReader::new(golden::signer("m"), CallIds::with_seed(7)),
                 &fixture["events"],
             )
         });

@@ -38,7 +38,7 @@ pub struct Settings {
 
 impl Settings {
     /// Who signs what it says.
-    pub(super) fn maker(&self) -> ThoughtSigner {
+    pub(super) fn signer(&self) -> ThoughtSigner {
         ThoughtSigner { model: self.name.clone(), domain: self.client.origin() }
     }
 }

@@ -28,13 +28,13 @@ pub(super) enum SignedPart {
 
 impl GeminiSignature {
     /// For the way to the caller and back.
-    pub(super) fn signed(&self, maker: &ThoughtSigner) -> Option<SignedThought> {
+    pub(super) fn signed(&self, signer: &ThoughtSigner) -> Option<SignedThought> {
         let block = serde_json::to_string(self).ok()?;
-        Some(SignedThought { signer: maker.clone(), block: block.into() })
+        Some(SignedThought { signer: signer.clone(), block: block.into() })
     }
 
     /// What this model signed in a turn. What came back changed into something else is left out.
-    pub(super) fn all(message: &Message, maker: &ThoughtSigner) -> Vec<GeminiSignature> {
-        message.signed_by(maker).filter_map(|block| serde_json::from_str(block).ok()).collect()
+    pub(super) fn all(message: &Message, signer: &ThoughtSigner) -> Vec<GeminiSignature> {
+        message.signed_by(signer).filter_map(|block| serde_json::from_str(block).ok()).collect()
     }
 }

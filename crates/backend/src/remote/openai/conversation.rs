@@ -139,12 +139,12 @@ fn return_extras(settings: &Settings, message: &Message, turn: &mut Value) {
     if message.tool_calls.is_empty() || message.signed.is_empty() {
         return;
     }
-    let maker = settings.maker();
+    let signer = settings.signer();
     let mut places: HashMap<&str, usize> = HashMap::new();
     for (at, call) in message.tool_calls.iter().enumerate() {
         places.entry(&call.id).or_insert(at);
     }
-    for extra in message.signed_by(&maker).filter_map(ToolCallExtra::read) {
+    for extra in message.signed_by(&signer).filter_map(ToolCallExtra::read) {
         if let Some(&at) = places.get(extra.tool_call_id.as_str()) {
             turn["tool_calls"][at]["extra_content"] = Value::Object(extra.extra_content);
         }
@@ -166,8 +166,8 @@ fn replayed_thought(
         ThoughtReplay::WithCalls { member, missing } => Some((*member, json!(thought().unwrap_or(missing)))),
         ThoughtReplay::AsPart => Some(("content", thinking_parts(thought()?, &turn["content"]))),
         ThoughtReplay::Details => {
-            let maker = settings.maker();
-            let blocks = message.signed_by(&maker).filter(|block| ToolCallExtra::read(block).is_none());
+            let signer = settings.signer();
+            let blocks = message.signed_by(&signer).filter(|block| ToolCallExtra::read(block).is_none());
             let blocks = blocks.filter_map(|block| serde_json::from_str(block).ok());
             let blocks: Vec<Value> = blocks.collect();
             (!blocks.is_empty()).then(|| ("reasoning_details", blocks.into()))

@@ -41,8 +41,8 @@ impl ReasoningDetails {
     }
 
     /// All parts, now that no more comes.
-    pub(super) fn signed(&mut self, maker: &ThoughtSigner) -> impl Iterator<Item = SignedThought> {
-        let signed = |part: Value| SignedThought { signer: maker.clone(), block: part.to_string().into() };
+    pub(super) fn signed(&mut self, signer: &ThoughtSigner) -> impl Iterator<Item = SignedThought> {
+        let signed = |part: Value| SignedThought { signer: signer.clone(), block: part.to_string().into() };
         std::mem::take(&mut self.parts).into_iter().map(signed)
     }
 }
@@ -91,7 +91,7 @@ mod tests {
     fn a_long_thought_in_small_pieces_is_kept_whole() {
         let mut details = ReasoningDetails::default();
         (0..60_000).for_each(|_| push(&mut details, "word"));
-        let signed: Vec<SignedThought> = details.signed(&golden::maker("m")).collect();
+        let signed: Vec<SignedThought> = details.signed(&golden::signer("m")).collect();
         assert_eq!((signed.len(), signed[0].block.matches("word").count()), (1, 60_000));
     }
 
@@ -102,7 +102,7 @@ mod tests {
             let (id, index) = (format!("{number:0100}"), 0);
             details.push(json!([{"type": "reasoning.text", "text": "word", "id": id, "index": index}]));
         }
-        assert_eq!(details.signed(&golden::maker("m")).count(), 1);
+        assert_eq!(details.signed(&golden::signer("m")).count(), 1);
     }
 
     #[test]
@@ -111,6 +111,6 @@ mod tests {
         let text = "x".repeat(KEPT_MAX / 2);
         (0..3).for_each(|_| push(&mut details, &text));
         push(&mut details, "more");
-        assert_eq!(details.signed(&golden::maker("m")).count(), 0);
+        assert_eq!(details.signed(&golden::signer("m")).count(), 0);
     }
 }

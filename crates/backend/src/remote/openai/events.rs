@@ -45,7 +45,7 @@ pub(super) struct OpenAiChatReader {
     /// True once it is told what the model runs in.
     fingerprint: bool,
     /// Who signs what it says.
-    maker: ThoughtSigner,
+    signer: ThoughtSigner,
     details: Option<ReasoningDetails>,
     /// True once the model declines.
     refuses: bool,
@@ -60,7 +60,7 @@ pub(super) struct OpenAiChatReader {
 impl OpenAiChatReader {
     pub(super) fn new(
         settings: &Settings,
-        maker: ThoughtSigner,
+        signer: ThoughtSigner,
         call: &BackendCall,
         opening: &ImplicitThought,
     ) -> OpenAiChatReader {
@@ -90,7 +90,7 @@ impl OpenAiChatReader {
             progress: StreamProgress::default(),
             calls: StreamedCalls::new(call),
             fingerprint: false,
-            maker,
+            signer,
             details: keeps.then(ReasoningDetails::default),
             refuses: false,
             besides: ChatMembers::default(),
@@ -242,9 +242,9 @@ impl OpenAiChatReader {
             pieces.extend(self.counter.unthought().map(Piece::Usage));
         }
         if let Some(details) = &mut self.details {
-            pieces.extend(details.signed(&self.maker).map(Piece::Signed));
+            pieces.extend(details.signed(&self.signer).map(Piece::Signed));
         }
-        let extras = self.calls.take_extras().filter_map(|extra| extra.signed(self.maker.clone()));
+        let extras = self.calls.take_extras().filter_map(|extra| extra.signed(self.signer.clone()));
         pieces.extend(extras.map(Piece::Signed));
         pieces.extend(self.besides.take().map(Box::new).map(Remark::Members).map(Piece::Remark));
         pieces.push_back(Piece::End(ending));

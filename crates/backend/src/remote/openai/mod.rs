@@ -51,7 +51,7 @@ pub use settings::{NEW_TURN_PROMPT, Settings};
 pub struct ChatCompletions {
     settings: Settings,
     /// Who signs what it says.
-    maker: ThoughtSigner,
+    signer: ThoughtSigner,
     opening: ImplicitThought,
     /// What serves the calls that chat completions do not take.
     responses: Option<OpenAiResponses>,
@@ -72,8 +72,8 @@ impl ChatCompletions {
                 cache: settings.cache,
             })
         });
-        let maker = settings.maker();
-        ChatCompletions { settings, maker, opening: ImplicitThought::default(), responses }
+        let signer = settings.signer();
+        ChatCompletions { settings, signer, opening: ImplicitThought::default(), responses }
     }
 
     /// Responses, where a call goes there.
@@ -149,8 +149,8 @@ impl Provider for ChatCompletions {
         }
         match call.request.kind {
             CompletionKind::Chat => {
-                let maker = self.maker.clone();
-                Box::new(events::OpenAiChatReader::new(&self.settings, maker, call, &self.opening))
+                let signer = self.signer.clone();
+                Box::new(events::OpenAiChatReader::new(&self.settings, signer, call, &self.opening))
             }
             CompletionKind::Text => Box::new(completions::OpenAiCompletionReader::default()),
         }

@@ -89,7 +89,7 @@ impl Settings {
     }
 
     /// Who signs what it says.
-    pub(super) fn maker(&self) -> ThoughtSigner {
+    pub(super) fn signer(&self) -> ThoughtSigner {
         ThoughtSigner { model: self.name.clone(), domain: self.client.origin() }
     }
 }

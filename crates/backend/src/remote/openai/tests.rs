@@ -114,7 +114,7 @@ fn streams_are_read_as_the_fixtures_say() {
             golden::pieces(
                 events::OpenAiChatReader::new(
                     &settings,
-                    settings.maker(),
+                    settings.signer(),
                     &golden::call(fixture, part),
                     &ImplicitThought::default(),
                 ),

@@ -21,7 +21,7 @@ use super::sources::MessageSources;
 #[derive(Debug)]
 pub(super) struct OpenAiResponsesReader {
     /// Who signs what it says.
-    maker: ThoughtSigner,
+    signer: ThoughtSigner,
     ids: CallIds,
     /// The calls that have begun, by their place in the output.
     calls: BTreeMap<u64, StreamedCall>,
@@ -46,9 +46,9 @@ struct StreamedCall {
 }
 
 impl OpenAiResponsesReader {
-    pub(super) fn new(maker: ThoughtSigner, ids: CallIds) -> OpenAiResponsesReader {
+    pub(super) fn new(signer: ThoughtSigner, ids: CallIds) -> OpenAiResponsesReader {
         OpenAiResponsesReader {
-            maker,
+            signer,
             ids,
             calls: BTreeMap::new(),
             letters: 0,
@@ -119,7 +119,7 @@ impl OpenAiResponsesReader {
                 let (after_text, after_calls) = (self.letters > 0, self.calls.len());
                 let after_letters = (after_text && after_calls == 0).then_some(self.letters);
                 let reasoning = Reasoning { after_text, after_letters, after_calls, item: item.clone() };
-                pieces.extend(reasoning.signed(&self.maker).map(Piece::Signed));
+                pieces.extend(reasoning.signed(&self.signer).map(Piece::Signed));
                 self.has_reasoning = true;
             }
             ("message", Some(_)) => pieces.extend(self.sources.of_whole(item)),

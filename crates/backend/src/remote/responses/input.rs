@@ -62,7 +62,7 @@ fn items(settings: &Settings, custom: &CustomCalls<'_>, message: &Message) -> Re
 /// A turn of the model: its text, its calls, and each item of its reasoning where it stood. The provider refuses reasoning that
 /// nothing follows, so the last is left out where the caller has nothing of what came after it.
 fn assistant_items(settings: &Settings, custom: &CustomCalls<'_>, message: &Message) -> Vec<Value> {
-    let reasoning = Reasoning::all(message, &settings.maker());
+    let reasoning = Reasoning::all(message, &settings.signer());
     let (text, mut written) = (message.plain_text(), 0);
     let letters = LetterPlaces::of(&text, !reasoning.is_empty() || !message.phases.is_empty());
     let phases = PlacedPhase::all(message, &letters);

@@ -72,7 +72,7 @@ impl Provider for OpenAiResponses {
     }
 
     fn reader(&self, call: &BackendCall) -> Box<dyn EventReader> {
-        Box::new(events::OpenAiResponsesReader::new(self.settings.maker(), CallIds::new(call)))
+        Box::new(events::OpenAiResponsesReader::new(self.settings.signer(), CallIds::new(call)))
     }
 }
 
@@ -111,7 +111,7 @@ mod tests {
     #[test]
     fn streams_are_read_as_the_fixtures_say() {
         golden::check("responses", "stream", |fixture| {
-            let reader = events::OpenAiResponsesReader::new(golden::maker("m"), CallIds::with_seed(7));
+            let reader = events::OpenAiResponsesReader::new(golden::signer("m"), CallIds::with_seed(7));
             golden::pieces(reader, &fixture["events"])
         });
     }

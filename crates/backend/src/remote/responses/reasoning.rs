@@ -25,9 +25,9 @@ pub(super) struct Reasoning {
 
 impl Reasoning {
     /// For the way to the caller and back.
-    pub(super) fn signed(&self, maker: &ThoughtSigner) -> Option<SignedThought> {
+    pub(super) fn signed(&self, signer: &ThoughtSigner) -> Option<SignedThought> {
         let block = serde_json::to_string(self).ok()?;
-        Some(SignedThought { signer: maker.clone(), block: block.into() })
+        Some(SignedThought { signer: signer.clone(), block: block.into() })
     }
 
     /// The byte of its turn's text that it stood before, where that is known and no call stood there.
@@ -36,8 +36,9 @@ impl Reasoning {
     }
 
     /// This model's reasoning in a turn. What came back changed into something else is left out.
-    pub(super) fn all(message: &Message, maker: &ThoughtSigner) -> Vec<Reasoning> {
-        let read = message.signed_by(maker).filter_map(|block| serde_json::from_str::<Reasoning>(block).ok());
+    pub(super) fn all(message: &Message, signer: &ThoughtSigner) -> Vec<Reasoning> {
+        let read =
+            message.signed_by(signer).filter_map(|block| serde_json::from_str::<Reasoning>(block).ok());
         read.filter(|reasoning| reasoning.item.get("type").is_some_and(|kind| kind == "reasoning")).collect()
     }
 }
