@@ -75,6 +75,13 @@ impl AccountState {
         self.is_declared
     }
 
+    /// True if nobody may reserve, and nothing was ever counted.
+    pub(crate) fn is_unused(&self) -> bool {
+        let is_empty = |tally: &WindowTally| tally.is_finished() && tally.spent == Amounts::ZERO;
+        let has_parts = !self.facets.is_empty() || !self.episodes.is_empty();
+        !self.is_declared && !has_parts && self.settled == 0 && self.whole.iter().all(is_empty)
+    }
+
     /// Opens the windows that hold `now`. A facet rolls when it is next used. Once a minute it forgets the
     /// facets of which no limit counts anything; otherwise every end user who ever called would stay.
     pub(crate) fn roll(&mut self, now: Timestamp) {

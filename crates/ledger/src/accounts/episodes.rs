@@ -19,6 +19,10 @@ use super::statement::LimitStatus;
 pub(crate) struct Episodes(HashMap<EpisodeId, EpisodeAccount>);
 
 impl Episodes {
+    pub(crate) fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
     pub(crate) fn contains(&self, id: &EpisodeId) -> bool {
         self.0.contains_key(id)
     }

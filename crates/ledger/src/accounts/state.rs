@@ -76,11 +76,15 @@ impl LedgerState {
         }
     }
 
-    /// Takes one account the right to reserve, and forgets its limits.
-    pub fn withdraw(&mut self, account: &AccountId) {
-        if let Some(account) = self.tree.find_account_mut(account) {
+    /// Takes one account the right to reserve, and forgets its limits; the account too, if it never spent.
+    pub fn withdraw(&mut self, id: &AccountId) {
+        if let Some(account) = self.tree.find_account_mut(id) {
             account.withdraw();
             account.sweep();
+        }
+        // Of one that replicas share, the coordinator may be about to answer.
+        if !self.tree.is_shared {
+            self.tree.forget_unused(id);
         }
     }
 
@@ -338,6 +342,12 @@ impl LedgerState {
     /// A limit refused a request of this account: the warning about it.
     pub fn record_refusal(&mut self, account: &AccountId, limit: &Limit) -> Option<LimitWarning> {
         self.tree.record_refusal(account, limit, self.latest)
+    }
+
+    /// How many accounts there is memory for.
+    #[cfg(test)]
+    pub(crate) fn places(&self) -> usize {
+        self.tree.places()
     }
 
     /// How many models, users and tags are counted.

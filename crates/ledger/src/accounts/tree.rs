@@ -14,7 +14,7 @@ use super::error::{QuotaNeed, ReserveError};
 use super::statement::{AccountTotals, LimitStatus};
 use super::warnings::{LimitWarning, warn_nearly_used_up, warn_refused};
 
-/// The index of an account in its tree; accounts are never removed.
+/// The index of an account in its tree. That of an account that was forgotten is given to another.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct AccountIndex(usize);
 
@@ -32,6 +32,8 @@ pub(crate) enum LimitsOn {
 pub(crate) struct AccountTree {
     nodes: Vec<AccountNode>,
     places: HashMap<AccountId, AccountIndex>,
+    /// The places of accounts that were forgotten.
+    free: Vec<AccountIndex>,
     /// True if limits are shared with other replicas, and only what quota leases cover may be granted.
     pub(crate) is_shared: bool,
 }
@@ -41,6 +43,8 @@ struct AccountNode {
     id: AccountId,
     /// The places of its ancestors, the root first, and its own last.
     lineage: Box<[AccountIndex]>,
+    /// How many accounts stand right below it.
+    children: usize,
     account: AccountState,
 }
 
@@ -63,11 +67,33 @@ impl AccountTree {
     }
 
     fn insert(&mut self, id: AccountId, ancestors: &[AccountIndex]) -> AccountIndex {
-        let place = AccountIndex(self.nodes.len());
+        let place = self.free.pop().unwrap_or(AccountIndex(self.nodes.len()));
         let lineage = ancestors.iter().copied().chain([place]).collect();
         self.places.insert(id.clone(), place);
-        self.nodes.push(AccountNode { id, lineage, account: AccountState::default() });
+        if let Some(AccountIndex(parent)) = ancestors.last() {
+            self.nodes[*parent].children += 1;
+        }
+        let node = AccountNode { id, lineage, children: 0, account: AccountState::default() };
+        match self.nodes.get_mut(place.0) {
+            Some(forgotten) => *forgotten = node,
+            None => self.nodes.push(node),
+        }
         place
+    }
+
+    /// Forgets an account that may not reserve and of which nothing was ever counted, so that callers who come once and spend
+    /// nothing take no memory for ever.
+    pub(crate) fn forget_unused(&mut self, id: &AccountId) {
+        let Some(place) = self.find(id) else { return };
+        let node = &self.nodes[place.0];
+        if node.children > 0 || !node.account.is_unused() {
+            return;
+        }
+        if let [.., AccountIndex(parent), _] = *node.lineage {
+            self.nodes[parent].children -= 1;
+        }
+        self.places.remove(id);
+        self.free.push(place);
     }
 
     /// Takes every account the right to reserve, until it is declared again.
@@ -257,9 +283,15 @@ impl AccountTree {
         self.nodes.iter().map(|node| node.account.facets()).sum()
     }
 
+    #[cfg(test)]
+    pub(crate) fn places(&self) -> usize {
+        self.nodes.len()
+    }
+
     /// Every account over all time, by name.
     pub(crate) fn totals(&self, now: Timestamp) -> Vec<AccountTotals> {
-        let totals = self.nodes.iter().map(|node| node.account.totals(node.id.clone(), now));
+        let known = self.places.iter();
+        let totals = known.map(|(id, AccountIndex(at))| self.nodes[*at].account.totals(id.clone(), now));
         let mut totals: Vec<AccountTotals> = totals.collect();
         totals.sort_by(|one, other| one.account.cmp(&other.account));
         totals

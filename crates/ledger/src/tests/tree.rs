@@ -68,6 +68,38 @@ fn many_small_keys_do_not_get_round_the_limit_of_their_team() {
 }
 
 #[test]
+fn an_account_that_may_not_spend_any_more_and_never_did_makes_room_for_the_next() {
+    let mut accounts = accounts(&[terms("org", &[])]);
+    let declare = |accounts: &mut LedgerState, name: &str| {
+        accounts.declare_one(&terms(name, &[money(Window::Day, 50)]));
+        try_reserve(accounts, name, &RequestScope::default(), 10).unwrap()
+    };
+    let withdraw = |accounts: &mut LedgerState, name: &str| accounts.withdraw(&AccountId::new(name));
+    for number in 0..9 {
+        let name = format!("org/{number}");
+        let id = declare(&mut accounts, &name);
+        withdraw(&mut accounts, &name);
+        assert_eq!(accounts.places(), 2, "it has something open");
+        accounts.void(id, NOW);
+        withdraw(&mut accounts, &name);
+    }
+    assert_eq!(accounts.places(), 2);
+    let spent = declare(&mut accounts, "org/spent");
+    accounts.settle(spent, crate::conformance::amounts(10, 1), detail(), NOW).unwrap();
+    let below = declare(&mut accounts, "org/above/below");
+    for name in ["org/spent", "org/above"] {
+        withdraw(&mut accounts, name);
+    }
+    declare(&mut accounts, "org/other");
+    accounts.settle(below, crate::conformance::amounts(7, 1), detail(), NOW).unwrap();
+    let totals = accounts.totals();
+    let totals: Vec<_> = totals.iter().map(|one| (one.account.as_str(), one.spent.money.0)).collect();
+    let expected =
+        [("org", 17), ("org/above", 7), ("org/above/below", 7), ("org/other", 0), ("org/spent", 10)];
+    assert_eq!(totals, expected);
+}
+
+#[test]
 fn a_refusal_by_one_limit_sets_nothing_aside_under_the_others() {
     let mut accounts = accounts(&[
         terms("org", &[money(Window::Day, 100)]),
