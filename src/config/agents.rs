@@ -44,15 +44,15 @@ pub(super) fn agents(root: &Section<'_>, time_max: Duration) -> Settings {
 fn budget_levels(section: &Section<'_>) -> BudgetThresholds {
     let usual = BudgetThresholds::default();
     let share = |key, usual| section.within(key, 0.0..=1.0).map_or(usual, Chance::new);
-    let regimes = BudgetThresholds {
+    let thresholds = BudgetThresholds {
         high: share("high", usual.high),
         medium: share("medium", usual.medium),
         low: share("low", usual.low),
     };
-    if !(regimes.high > regimes.medium && regimes.medium > regimes.low) {
+    if !(thresholds.high > thresholds.medium && thresholds.medium > thresholds.low) {
         section.reject_section("shares out of order", "write high above medium, and medium above low");
     }
-    regimes
+    thresholds
 }
 
 fn words(section: &Section<'_>) -> TrackerMessages {

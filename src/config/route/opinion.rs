@@ -44,17 +44,17 @@ pub(super) fn vote_with(route: &Section<'_>, usual: VoteDefaults) -> Option<Vote
     let share = |key, usual| section.within(key, 0.0..=1.0).map_or(usual, Chance::new);
     let is_missing = !section.has("compare") && usual.compare.is_none();
     let compare = compare.or(usual.compare).unwrap_or(AnswerComparison::Number);
-    let scatter = compare.default_assumptions();
-    let scatter = VoteAssumptions {
-        distinct_wrong: section.within("wrong", 1..=1_000_000).unwrap_or(scatter.distinct_wrong),
-        correlation: share("alike", scatter.correlation),
+    let assumptions = compare.default_assumptions();
+    let assumptions = VoteAssumptions {
+        distinct_wrong: section.within("wrong", 1..=1_000_000).unwrap_or(assumptions.distinct_wrong),
+        correlation: share("alike", assumptions.correlation),
     };
     let poll = VotePolicy {
         concurrency: section.within("at_once", 1..=Vote::SAMPLES_MAX).unwrap_or(poll.concurrency),
         temperature: section.within("temperature", 0.01..=2.0).map(narrow).or(usual.temperature),
         stop_probability: share("doubt", poll.stop_probability),
     };
-    let vote = Vote::new(most.unwrap_or(usual.samples_max), compare, scatter).with_policy(poll);
+    let vote = Vote::new(most.unwrap_or(usual.samples_max), compare, assumptions).with_policy(poll);
     (!is_missing).then_some(vote)
 }
 
