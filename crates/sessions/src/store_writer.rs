@@ -17,6 +17,9 @@ const RETRY_MIN: Duration = Duration::from_millis(50);
 /// Records deleted at once: settlements wait for it. Where there were so many, more are deleted soon.
 const PURGE_MAX: u32 = 64;
 const PURGE_PAUSE: Duration = Duration::from_millis(50);
+/// Jobs in one write, and their bytes after which no more go into it: settlements wait for it.
+const BATCH_MAX: usize = 64;
+const BATCH_BYTES: usize = 4 << 20;
 
 /// How a store is written. Writing again must be safe after any failure.
 pub(crate) trait StoreWriter: Send + Sync {
@@ -43,6 +46,17 @@ pub(crate) trait StoreWriter: Send + Sync {
 
     /// Deletes the oldest from before then, so many at most; returns how many.
     fn purge(&self, before: Timestamp, most: u32) -> BoxFuture<'_, Result<u64, Self::Error>>;
+}
+
+/// This job and what else has arrived, as much of it as one write takes.
+pub(crate) fn gather<J>(first: J, arrived: &mut mpsc::Receiver<J>, size: impl Fn(&J) -> usize) -> Vec<J> {
+    let (mut bytes, mut jobs) = (size(&first), vec![first]);
+    while bytes < BATCH_BYTES && jobs.len() < BATCH_MAX {
+        let Ok(next) = arrived.try_recv() else { break };
+        bytes += size(&next);
+        jobs.push(next);
+    }
+    jobs
 }
 
 /// How long records are kept, and how often it is looked for those that are too old.
@@ -175,6 +189,23 @@ mod tests {
         let retention = Retention { keep: Duration::from_secs(60), sweep: Duration::from_secs(10) };
         tasks.spawn(run(FailingWriter(store.clone()), arrived, retention, tasks.clone()));
         jobs
+    }
+
+    #[tokio::test]
+    async fn a_write_takes_what_has_arrived_up_to_its_bounds() {
+        let (jobs, mut arrived) = mpsc::channel(128);
+        let gathered = |arrived: &mut mpsc::Receiver<usize>, first| gather(first, arrived, |bytes| *bytes);
+        assert_eq!(gathered(&mut arrived, 7), [7]);
+        for bytes in [1, BATCH_BYTES, 2] {
+            jobs.send(bytes).await.unwrap();
+        }
+        assert_eq!(gathered(&mut arrived, 7), [7, 1, BATCH_BYTES], "then it has enough");
+        assert_eq!(gathered(&mut arrived, 7), [7, 2]);
+        for _ in 0..BATCH_MAX {
+            jobs.send(1).await.unwrap();
+        }
+        assert_eq!(gathered(&mut arrived, 7).len(), BATCH_MAX);
+        assert_eq!(gathered(&mut arrived, 7), [7, 1]);
     }
 
     #[tokio::test(start_paused = true)]

@@ -42,13 +42,18 @@ impl SqlResponseStore {
         SqlResponseStore { database }
     }
 
-    async fn insert(&self, response: &StoredResponse, account_max: u64) -> Result<(), sqlx::Error> {
+    /// In one transaction, an account after the other.
+    async fn insert(&self, responses: &[StoredResponse], account_max: u64) -> Result<(), sqlx::Error> {
         let mut writer = self.database.writer().await?;
         let mut transaction = writer.begin().await?;
-        transaction.execute(insertion(response)).await?;
-        RESPONSES
-            .make_room(&response.account, response.id.as_bytes(), account_max, &mut *transaction)
-            .await?;
+        for of_account in responses.chunk_by(|one, next| one.account == next.account) {
+            for response in of_account {
+                transaction.execute(insertion(response)).await?;
+            }
+            if let Some(last) = of_account.last() {
+                RESPONSES.make_room(&last.account, last.id.as_bytes(), account_max, &mut *transaction).await?;
+            }
+        }
         transaction.commit().await
     }
 
@@ -112,10 +117,10 @@ impl SqlResponseStore {
 impl ResponseStore for SqlResponseStore {
     fn keep<'a>(
         &'a self,
-        response: &'a StoredResponse,
+        responses: &'a [StoredResponse],
         account_max: u64,
     ) -> BoxFuture<'a, Result<(), ResponsesError>> {
-        self.answer(self.insert(response, account_max))
+        self.answer(self.insert(responses, account_max))
     }
 
     fn find<'a>(

@@ -111,7 +111,7 @@ async fn what_is_too_large_to_keep_or_the_store_does_not_take_is_answered_and_sa
 struct Broken;
 
 impl ResponseStore for Broken {
-    fn keep<'a>(&'a self, _: &'a StoredResponse, _: u64) -> BoxFuture<'a, Result<(), ResponsesError>> {
+    fn keep<'a>(&'a self, _: &'a [StoredResponse], _: u64) -> BoxFuture<'a, Result<(), ResponsesError>> {
         ready(Err(ResponsesError::new("broken"))).boxed()
     }
     fn find<'a>(

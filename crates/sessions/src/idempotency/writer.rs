@@ -5,14 +5,10 @@ use std::sync::Arc;
 use futures_util::future::BoxFuture;
 use tokio::sync::{mpsc, oneshot};
 
-use crate::store_writer::StoreWriter;
+use crate::store_writer::{StoreWriter, gather};
 use stint_types::units::Timestamp;
 
 use super::{IdempotencyChange, IdempotencyStore, IdempotencyStoreError};
-
-/// Changes in one commit, and the bytes of answers after which no more go into it: settlements wait for it.
-const BATCH_MAX: usize = 64;
-const BATCH_BYTES: usize = 4 << 20;
 
 /// A change, and who wants to know what came of it.
 pub(super) struct PendingChange {
@@ -38,14 +34,8 @@ impl StoreWriter for IdempotencyWriter {
 
     const FAILURE: &'static str = "the records of idempotency keys failed";
 
-    /// What has arrived, as much of it as one commit takes.
     fn batch(first: PendingChange, arrived: &mut mpsc::Receiver<PendingChange>) -> IdempotencyBatch {
-        let (mut bytes, mut batch) = (first.change.size(), vec![first]);
-        while bytes < BATCH_BYTES && batch.len() < BATCH_MAX {
-            let Ok(next) = arrived.try_recv() else { break };
-            bytes += next.change.size();
-            batch.push(next);
-        }
+        let batch = gather(first, arrived, |job| job.change.size());
         let (changes, replies) = batch.into_iter().map(|job| (job.change, job.reply)).unzip();
         IdempotencyBatch { changes, replies }
     }

@@ -2,6 +2,8 @@
 
 #![allow(clippy::expect_used, clippy::panic, clippy::unwrap_used, reason = "a test fails by panicking")]
 
+use std::slice;
+
 use stint_types::tenant::KeyId;
 use stint_types::units::{AccountId, RequestId, Timestamp};
 
@@ -18,6 +20,7 @@ pub async fn conforms(store: &dyn ResponseStore) {
     what_is_too_old_counts_no_more_and_goes_oldest_first(store).await;
     what_a_key_stored_goes_alone_and_then_what_the_account_has(store).await;
     an_account_keeps_to_its_bound_and_others_lose_nothing(store).await;
+    several_at_once_are_kept_as_one_after_the_other(store).await;
 }
 
 fn response(account: &str, at: i64) -> StoredResponse {
@@ -35,7 +38,7 @@ fn response(account: &str, at: i64) -> StoredResponse {
 }
 
 async fn keep(store: &dyn ResponseStore, response: &StoredResponse) {
-    store.keep(response, ROOM).await.unwrap();
+    store.keep(slice::from_ref(response), ROOM).await.unwrap();
 }
 
 async fn is_there(store: &dyn ResponseStore, response: &StoredResponse) -> bool {
@@ -131,7 +134,7 @@ async fn an_account_keeps_to_its_bound_and_others_lose_nothing(store: &dyn Respo
     let kept: Vec<_> = [12, 11, 13, 14].map(|at| response("bounded", at)).into();
     let room = 2 * u64::try_from(kept[0].size()).unwrap();
     for one in &kept {
-        store.keep(one, room).await.unwrap();
+        store.keep(slice::from_ref(one), room).await.unwrap();
         assert!(is_there(store, one).await, "the new one stays");
     }
     let mut there = Vec::new();
@@ -142,8 +145,23 @@ async fn an_account_keeps_to_its_bound_and_others_lose_nothing(store: &dyn Respo
     assert!(is_there(store, &other).await);
     store.delete(&kept[3].account, kept[3].id).await.unwrap();
     let after = response("bounded", 15);
-    store.keep(&after, room).await.unwrap();
+    store.keep(slice::from_ref(&after), room).await.unwrap();
     assert!(is_there(store, &kept[2]).await, "what is deleted takes no room");
+}
+
+async fn several_at_once_are_kept_as_one_after_the_other(store: &dyn ResponseStore) {
+    let [first, second, third] = [21, 22, 23].map(|at| response("at once", at));
+    let [other, old] = [24, 1].map(|at| response("at once too", at));
+    let room = 2 * u64::try_from(first.size()).unwrap();
+    keep(store, &old).await;
+    keep(store, &first).await;
+    let all = [first.clone(), second.clone(), third.clone(), other.clone()];
+    store.keep(&all, room).await.unwrap();
+    assert!(!is_there(store, &first).await, "beyond what its account may have");
+    for one in [&second, &third, &other, &old] {
+        assert!(is_there(store, one).await, "{one:?}");
+    }
+    store.keep(&[], room).await.unwrap();
 }
 
 #[tokio::test]

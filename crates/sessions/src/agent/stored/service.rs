@@ -9,7 +9,7 @@ use tokio::sync::{mpsc, oneshot};
 use tokio::time::{Instant, timeout_at};
 
 use crate::agent::WriteLimiter;
-use crate::store_writer::{self, Retention, StoreWriter};
+use crate::store_writer::{self, Retention, StoreWriter, gather};
 use stint_types::tasks::Tasks;
 use stint_types::tenant::Tenant;
 use stint_types::units::{AccountId, RequestId, Timestamp};
@@ -160,6 +160,12 @@ impl fmt::Debug for ResponseService {
     }
 }
 
+/// The responses of one commit, and who waits for each.
+struct StoredResponseBatch {
+    responses: Vec<StoredResponse>,
+    replies: Vec<oneshot::Sender<Result<(), ResponsesError>>>,
+}
+
 struct StoredResponseWriter {
     store: Arc<dyn ResponseStore>,
     account_max: u64,
@@ -167,22 +173,31 @@ struct StoredResponseWriter {
 
 impl StoreWriter for StoredResponseWriter {
     type Job = StoredResponseJob;
-    type Batch = StoredResponseJob;
+    type Batch = StoredResponseBatch;
     type Written = ();
     type Error = ResponsesError;
 
     const FAILURE: &'static str = "the store of responses failed";
 
-    fn batch(first: StoredResponseJob, _: &mut mpsc::Receiver<StoredResponseJob>) -> StoredResponseJob {
-        first
+    /// Accounts come in one order everywhere: each row locks its account's sum, and two replicas never wait for each other.
+    fn batch(
+        first: StoredResponseJob,
+        arrived: &mut mpsc::Receiver<StoredResponseJob>,
+    ) -> StoredResponseBatch {
+        let mut batch = gather(first, arrived, |job| job.response.size());
+        batch.sort_by(|one, other| one.response.account.cmp(&other.response.account));
+        let (responses, replies) = batch.into_iter().map(|job| (job.response, job.reply)).unzip();
+        StoredResponseBatch { responses, replies }
     }
 
-    fn write<'a>(&'a self, job: &'a StoredResponseJob) -> BoxFuture<'a, Result<(), ResponsesError>> {
-        self.store.keep(&job.response, self.account_max)
+    fn write<'a>(&'a self, batch: &'a StoredResponseBatch) -> BoxFuture<'a, Result<(), ResponsesError>> {
+        self.store.keep(&batch.responses, self.account_max)
     }
 
-    fn reply(job: StoredResponseJob, written: Result<(), ResponsesError>) {
-        let _ = job.reply.send(written);
+    fn reply(batch: StoredResponseBatch, written: Result<(), ResponsesError>) {
+        for reply in batch.replies {
+            let _ = reply.send(written.clone());
+        }
     }
 
     fn purge(&self, before: Timestamp, most: u32) -> BoxFuture<'_, Result<u64, ResponsesError>> {

@@ -11,11 +11,11 @@ use super::{ResponseChain, StoredResponse};
 
 /// Durable responses. `conformance` says in tests what one must do.
 pub trait ResponseStore: Send + Sync {
-    /// Makes a response durable; what is there under its id stays. Beyond `account_max` bytes the account's oldest
-    /// are deleted, the new one never.
+    /// Makes responses durable, all or none; what is there under an id stays. Beyond `account_max` bytes an account's oldest
+    /// are deleted, the last of its new ones never.
     fn keep<'a>(
         &'a self,
-        response: &'a StoredResponse,
+        responses: &'a [StoredResponse],
         account_max: u64,
     ) -> BoxFuture<'a, Result<(), ResponsesError>>;
 
