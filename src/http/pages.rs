@@ -233,7 +233,8 @@ mod tests {
     #[test]
     fn a_pace_is_shown_without_the_digits_that_its_sums_leave() {
         let shown = pace(PaceStatus { price: 0.1 + 0.2, rate: 1.0 / 3.0, target: 0.5 });
-        let expected = json!({ "shadow_price": 0.3, "usd_per_hour": 1_200.0, "target_usd_per_hour": 1_800.0 });
+        let expected =
+            json!({ "shadow_price": 0.3, "usd_per_hour": 1_200.0, "target_usd_per_hour": 1_800.0 });
         assert_eq!(shown, expected);
     }
 }

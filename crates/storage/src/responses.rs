@@ -51,7 +51,9 @@ impl SqlResponseStore {
                 transaction.execute(insertion(response)).await?;
             }
             if let Some(last) = of_account.last() {
-                RESPONSES.make_room(&last.account, last.id.as_bytes(), account_max, &mut *transaction).await?;
+                RESPONSES
+                    .make_room(&last.account, last.id.as_bytes(), account_max, &mut *transaction)
+                    .await?;
             }
         }
         transaction.commit().await

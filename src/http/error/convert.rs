@@ -50,9 +50,7 @@ impl From<RequestRefusal> for ApiError {
                 ApiError::overloaded(message, SHORTLY)
             }
             RequestRefusal::Idempotency(BeginError::Taken) => ApiError::key_in_flight(),
-            RequestRefusal::Idempotency(BeginError::Store(_)) => {
-                ApiError::overloaded(message, SHORTLY)
-            }
+            RequestRefusal::Idempotency(BeginError::Store(_)) => ApiError::overloaded(message, SHORTLY),
             RequestRefusal::Overloaded { retry_after } | RequestRefusal::CoolingDown { retry_after } => {
                 ApiError::overloaded(message, retry_after)
             }

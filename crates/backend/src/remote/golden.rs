@@ -6,7 +6,9 @@ use std::sync::Arc;
 
 use serde_json::{Map, Value, json};
 
-use crate::{BackendCall, Failure, GenerationEnd, GenerationPart, Piece, Remark, TagEdge, Thought, TokenUsage};
+use crate::{
+    BackendCall, Failure, GenerationEnd, GenerationPart, Piece, Remark, TagEdge, Thought, TokenUsage,
+};
 use stint_types::catalog::EnforcementClass;
 use stint_types::chat::{
     AnswerNote, Budget, CacheTtl, ContentPart, EffortChange, EffortChanges, Message, ProviderMembers,

@@ -69,9 +69,8 @@ pub fn simulate(
     let policies = if options.policies.is_empty() { &SimulationPolicy::ALL[..] } else { &options.policies };
     let knows = policies.contains(&SimulationPolicy::Oracle);
     let prices = if knows { oracle_prices::prices(&setup) } else { vec![1.0; setup.tenants.len()] };
-    let run = |&policy: &SimulationPolicy| {
-        (policy, Simulation::new(&setup, policy, &prices, options.audit).run())
-    };
+    let run =
+        |&policy: &SimulationPolicy| (policy, Simulation::new(&setup, policy, &prices, options.audit).run());
     let tallies: Vec<_> = policies.iter().map(run).collect();
     Ok(SimulationReport::of(&setup, &tallies))
 }

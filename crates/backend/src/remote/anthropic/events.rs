@@ -262,7 +262,9 @@ impl crate::remote::EventReader for AnthropicReader {
             "message_start" => {
                 self.count(&event["message"]["usage"]);
                 self.room.keep_unknown(&event["message"], &KNOWN, &mut self.besides.answer);
-                pieces.extend(dropped_thoughts(&event["message"]).map(Remark::ThoughtsDropped).map(Piece::Remark));
+                pieces.extend(
+                    dropped_thoughts(&event["message"]).map(Remark::ThoughtsDropped).map(Piece::Remark),
+                );
                 // Of what will be written it knows next to nothing yet.
                 let read = self.usage().map(|usage| TokenUsage {
                     completion: Tokens::ZERO,

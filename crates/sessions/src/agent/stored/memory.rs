@@ -42,7 +42,9 @@ impl AccountResponses {
             self.records.insert(id, response.clone());
         }
         while self.bytes > bytes_max {
-            let Some(oldest) = self.ages.iter().map(|(_, id)| *id).find(|oldest| *oldest != id) else { return };
+            let Some(oldest) = self.ages.iter().map(|(_, id)| *id).find(|oldest| *oldest != id) else {
+                return;
+            };
             self.remove(oldest);
         }
     }
