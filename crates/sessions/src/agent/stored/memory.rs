@@ -1,6 +1,6 @@
 //! A response store in memory, lost when the process ends: for gateways whose ledger is in memory, and for tests.
 
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::collections::{BTreeSet, HashMap};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use futures_util::FutureExt;
