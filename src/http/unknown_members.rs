@@ -9,6 +9,7 @@ use stint_types::units::nearest_within;
 
 use super::error::{ApiError, codes};
 use super::fields::Fields;
+use super::member_case;
 
 /// So many members may be carried,
 const COUNT_MAX: usize = 64;
@@ -23,6 +24,10 @@ const LEFT_OUT: &[&str] = &[
     "cache_prompt",
     "id_slot",
     "slot_id",
+    "data_parallel_rank",
+    "routed_dp_rank",
+    "disagg_prefill_dp_rank",
+    "extra_key",
     "n_cache_reuse",
     "n_keep",
     "n_discard",
@@ -46,6 +51,8 @@ const LEFT_OUT: &[&str] = &[
     "return_tokens",
     "return_token_ids",
     "return_tokens_as_token_ids",
+    "return_hidden_states",
+    "return_routed_experts",
     "response_fields",
     "stream_interval",
     "prediction",
@@ -99,6 +106,7 @@ const REFUSED: &[(&str, &str)] = &[
         "is for /v1/chat/completions; /v1/messages goes on with a last message of the assistant's by itself",
     ),
     ("kv_transfer_params", "is not offered: the operator says where a cache is"),
+    ("ec_transfer_params", "is not offered: the operator says where a cache is"),
     ("mm_processor_kwargs", "is not offered: the operator says how closely images are looked at"),
     ("media_io_kwargs", "is not offered: the operator says how closely images are looked at"),
     ("image", MEDIA),
@@ -282,9 +290,11 @@ fn says_nothing(name: &str, value: &Value) -> bool {
         "n" | "best_of" | "n_cmpl" | "num_return_sequences" => *value == 1,
         "modalities" => *value == json!(["text"]),
         "response_format" => value["type"] == "text",
-        "extra_body" | "mm_processor_kwargs" | "media_io_kwargs" | "kv_transfer_params" => {
-            *value == json!({})
-        }
+        "extra_body"
+        | "mm_processor_kwargs"
+        | "media_io_kwargs"
+        | "kv_transfer_params"
+        | "ec_transfer_params" => *value == json!({}),
         _ => false,
     };
     is_usual || matches!(value, Value::Null | Value::Bool(false)) || *value == json!([]) || *value == 0
@@ -310,6 +320,7 @@ pub(super) fn take_of_message(fields: &mut Fields) -> Result<Map<String, Value>,
     let mut rest = fields.take_rest();
     rest.retain(|_, value| !value.is_null());
     bounded(&rest, |name| fields.full_name(name))?;
+    reject_other_case(&rest, |name| fields.full_name(name))?;
     Ok(rest)
 }
 
@@ -327,6 +338,7 @@ pub(super) fn take_unknown(fields: &mut Fields) -> Result<Map<String, Value>, Ap
     rest.retain(|_, value| !value.is_null());
     // Before each name is compared with all that may have been meant.
     check_count(&rest)?;
+    reject_other_case(&rest, str::to_owned)?;
     let names = rest.iter().map(|(name, _)| name).filter(|name| !MemberPhase::is_known(name));
     if let Some((name, meant)) = names.filter_map(|name| Some((name, likely_meant(name)?))).next() {
         let what = if meant == name {
@@ -338,6 +350,29 @@ pub(super) fn take_unknown(fields: &mut Fields) -> Result<Map<String, Value>, Ap
     }
     bounded(&rest, str::to_owned)?;
     Ok(rest)
+}
+
+/// Refuses a member that differs from one that servers read in its case alone: some would take it for that one. `path` says how an
+/// error names a member.
+fn reject_other_case(members: &Map<String, Value>, path: impl Fn(&str) -> String) -> Result<(), ApiError> {
+    let meant = |name: &String| member_case::folded(name).filter(|meant| has_meaning(meant));
+    match members.keys().find_map(|name| Some((name, meant(name)?))) {
+        None => Ok(()),
+        Some((name, meant)) => {
+            let what = format!("is not known here; did you mean {meant}?");
+            Err(ApiError::invalid(Some(&path(name)), what).with_code(codes::UNKNOWN_PARAMETER))
+        }
+    }
+}
+
+/// Whether a name has a meaning, here or at servers.
+fn has_meaning(name: &str) -> bool {
+    let is_refused = REFUSED.iter().chain(CHAT_ALONE).any(|(known, _)| *known == name);
+    is_refused
+        || LEFT_OUT.contains(&name)
+        || FORBIDDEN.contains(&name)
+        || BUDGETS.contains(&name)
+        || member_case::is_read(name)
 }
 
 /// The member of budgets that was most likely meant: it belongs into ours, one or two letters differ, or the words are
@@ -493,6 +528,30 @@ mod tests {
         for other in ["min_tokens", "min_p", "top_a", "thinking_mode", "temprature", "gadget"] {
             assert_eq!(read(&json!({ other: 1 })), Ok(vec![other.to_owned()]));
         }
+    }
+
+    /// IN-08: servers written in Go read names whatever their case.
+    #[test]
+    fn another_case_of_a_known_name_is_not_carried() {
+        for (name, meant) in [
+            ("Model", "model"),
+            ("MESSAGES", "messages"),
+            ("me\u{17f}\u{17f}age\u{17f}", "messages"),
+            ("Stream", "stream"),
+            ("N", "n"),
+            ("Tools", "tools"),
+            ("Options", "options"),
+            ("Keep_Alive", "keep_alive"),
+            ("Lora", "lora"),
+            ("kv_Transfer_Params", "kv_transfer_params"),
+        ] {
+            let told = format!("{name} is not known here; did you mean {meant}?");
+            assert_eq!(read(&json!({ name: "other" })), Err(told));
+        }
+        assert_eq!(read(&json!({ "safetySettings": [1] })), Ok(vec!["safetySettings".to_owned()]));
+        let mut fields = Fields::from_value("messages[0]", json!({ "Content": "other" })).unwrap();
+        let refused = take_of_message(&mut fields).unwrap_err();
+        assert_eq!(refused.message(), "messages[0].Content is not known here; did you mean content?");
     }
 
     /// IN-08: what is carried for an upstream is bounded.
