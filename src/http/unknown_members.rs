@@ -28,6 +28,7 @@ const LEFT_OUT: &[&str] = &[
     "routed_dp_rank",
     "disagg_prefill_dp_rank",
     "extra_key",
+    "session_id",
     "n_cache_reuse",
     "n_keep",
     "n_discard",
@@ -155,6 +156,16 @@ const FORBIDDEN: &[&str] = &[
     "api_key",
     "api_version",
     "organization",
+    "deployment_id",
+    "custom_llm_provider",
+    "user_config",
+    "model_list",
+    "litellm_params",
+    "context_window_fallbacks",
+    "content_policy_fallbacks",
+    "num_retries",
+    "input_cost_per_token",
+    "output_cost_per_token",
     "headers",
     "webhook",
     "webhook_url",
@@ -196,6 +207,7 @@ const TEMPLATE_OPTIONS: &[&str] = &[
     "chat_template",
     "conversation",
     "messages",
+    "tools",
     "tokenize",
     "tokenizer_kwargs",
     "add_generation_prompt",
@@ -206,6 +218,17 @@ const TEMPLATE_OPTIONS: &[&str] = &[
     "return_tensors",
     "return_dict",
     "return_assistant_tokens_mask",
+];
+
+/// What vLLM hands to its engine beside the sampling, for plugins of the operator's.
+const ENGINE_ARGUMENTS: &str = "vllm_xargs";
+/// What its engine takes for orders to a cache there, wherever it comes from.
+const CACHE_ORDERS: &[&str] = &["kv_transfer_params", "ec_transfer_params"];
+
+/// What must not stand inside of members that are handed on, each with the member and why.
+const NESTED: [(&str, &[&str], &str); 2] = [
+    (TEMPLATE, TEMPLATE_OPTIONS, "is no argument of a template, and not known here; leave it out"),
+    (ENGINE_ARGUMENTS, CACHE_ORDERS, "is not offered: the operator says where a cache is"),
 ];
 
 /// The members that speak of budgets: a slip in one of them would spend what was meant to be saved.
@@ -254,17 +277,18 @@ fn reject_known(fields: &mut Fields) -> Result<(), ApiError> {
     Ok(())
 }
 
-/// Refuses what stands among the arguments of a template and is none: servers hand all of them to what renders it.
-fn reject_template_options(fields: &Fields) -> Result<(), ApiError> {
-    let arguments = fields.peek(TEMPLATE).and_then(Value::as_object);
-    match arguments.and_then(|given| TEMPLATE_OPTIONS.iter().find(|name| given.contains_key(**name))) {
-        None => Ok(()),
-        Some(name) => {
-            let why = "is no argument of a template, and not known here; leave it out";
-            Err(ApiError::invalid(Some(&format!("{TEMPLATE}.{name}")), why)
-                .with_code(codes::UNKNOWN_PARAMETER))
+/// Refuses what stands among the arguments of a template, or of an engine, and is none: servers hand all of them to what renders or
+/// computes it.
+fn reject_nested(fields: &Fields) -> Result<(), ApiError> {
+    for (member, refused, why) in NESTED {
+        let given = fields.peek(member).and_then(Value::as_object);
+        if let Some(name) = given.and_then(|given| refused.iter().find(|name| given.contains_key(**name))) {
+            return Err(
+                ApiError::invalid(Some(&format!("{member}.{name}")), why).with_code(codes::UNKNOWN_PARAMETER)
+            );
         }
     }
+    Ok(())
 }
 
 /// Refuses what is for chat completions, where another API has it.
@@ -333,7 +357,7 @@ pub(super) fn take_unknown(fields: &mut Fields) -> Result<Map<String, Value>, Ap
         return Ok(Map::new());
     }
     reject_known(fields)?;
-    reject_template_options(fields)?;
+    reject_nested(fields)?;
     let mut rest = fields.take_rest();
     rest.retain(|_, value| !value.is_null());
     // Before each name is compared with all that may have been meant.
@@ -458,6 +482,8 @@ mod tests {
             ("models", json!(["a"])),
             ("transforms", json!(["middle-out"])),
             ("api_base", json!("http://x")),
+            ("custom_llm_provider", json!("openai")),
+            ("num_retries", json!(9)),
             ("chat_template", json!("{{ 7*7 }}")),
             ("bootstrap_host", json!("169.254.169.254")),
             ("session_params", json!({ "id": "another's" })),
@@ -484,11 +510,14 @@ mod tests {
     /// IN-08: another template would be run, or other messages be read than those that were counted and judged.
     #[test]
     fn options_of_a_templates_renderer_are_no_arguments_of_it() {
-        for name in ["chat_template", "tokenize", "messages", "continue_final_message"] {
+        for name in ["chat_template", "tokenize", "messages", "tools", "continue_final_message"] {
             let refused =
                 read(&json!({ "chat_template_kwargs": { "language": "de", name: true } })).unwrap_err();
             assert!(refused.starts_with(&format!("chat_template_kwargs.{name} is no argument")), "{refused}");
         }
+        let refused = read(&json!({ "vllm_xargs": { "kv_transfer_params": "x" } })).unwrap_err();
+        assert!(refused.starts_with("vllm_xargs.kv_transfer_params is not offered"), "{refused}");
+        assert!(read(&json!({ "vllm_xargs": { "ngram_size": 30 } })).is_ok());
         let given = json!({ "chat_template_kwargs": { "language": "de", "builtin_tools": [] } });
         assert_eq!(read(&given), Ok(vec!["chat_template_kwargs".to_owned()]));
     }
