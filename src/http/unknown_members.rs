@@ -121,6 +121,8 @@ const REFUSED: &[(&str, &str)] = &[
     ("video_data", MEDIA),
     ("videos", MEDIA),
     ("multi_modal_data", MEDIA),
+    // With it some servers of embeddings take texts for addresses, and fetch them.
+    ("modality", MEDIA),
     ("t_max_predict_ms", "is not known here; budget.deadline_ms says when the answer must be there"),
 ];
 
@@ -313,6 +315,7 @@ fn says_nothing(name: &str, value: &Value) -> bool {
     let is_usual = match name {
         "n" | "best_of" | "n_cmpl" | "num_return_sequences" => *value == 1,
         "modalities" => *value == json!(["text"]),
+        "modality" => *value == "text" || *value == json!(["text"]),
         "response_format" => value["type"] == "text",
         "extra_body"
         | "mm_processor_kwargs"
@@ -464,7 +467,7 @@ mod tests {
         let body = json!({ "min_p": 0.05, "min_tokens": 3, "surprise": {}, "cache_prompt": true, "keep_alive": "5m",
             "priority": 0, "plugins": [], "ignore_eos": false, "top_a": null, "n": 1, "store": false,
             "n_cmpl": 1, "num_return_sequences": 1, "mm_processor_kwargs": {},
-            "modalities": ["text"], "response_format": { "type": "text" }, "prediction": { "type": "content" } });
+            "modalities": ["text"], "modality": "text", "response_format": { "type": "text" }, "prediction": { "type": "content" } });
         assert_eq!(read(&body), Ok(["min_p", "min_tokens", "surprise"].map(str::to_owned).to_vec()));
     }
 
@@ -500,6 +503,7 @@ mod tests {
             ("images", json!(["https://169.254.169.254/x"])),
             ("image_data", json!("file:///etc/passwd")),
             ("multi_modal_data", json!({ "image": "x" })),
+            ("modality", json!("image")),
             ("logprobs", json!(true)),
         ] {
             let refused = read(&json!({ name: value })).unwrap_err();
