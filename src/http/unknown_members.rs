@@ -108,6 +108,7 @@ const REFUSED: &[(&str, &str)] = &[
     ),
     ("kv_transfer_params", "is not offered: the operator says where a cache is"),
     ("ec_transfer_params", "is not offered: the operator says where a cache is"),
+    ("disaggregated_params", "is not offered: the operator says where a cache is"),
     ("mm_processor_kwargs", "is not offered: the operator says how closely images are looked at"),
     ("media_io_kwargs", "is not offered: the operator says how closely images are looked at"),
     ("image", MEDIA),
@@ -178,7 +179,14 @@ const FORBIDDEN: &[&str] = &[
     "lora",
     "lora_path",
     "lora_request",
+    "adapters",
+    "adapter_id",
+    "adapter_source",
+    "draft_model",
     "chat_template",
+    "chat_template_str",
+    "instruction_template",
+    "instruction_template_str",
     "logits_processors",
     "logit_processors",
     "custom_logit_processor",
@@ -227,10 +235,29 @@ const ENGINE_ARGUMENTS: &str = "vllm_xargs";
 /// What its engine takes for orders to a cache there, wherever it comes from.
 const CACHE_ORDERS: &[&str] = &["kv_transfer_params", "ec_transfer_params"];
 
+/// What NVIDIA's Dynamo has there beside forms of answers.
+const DYNAMO: &str = "nvext";
+/// What of it is another prompt than the one that was counted, another tenant's cache, or where a server computes.
+const DYNAMO_ORDERS: &[&str] = &[
+    "use_raw_prompt",
+    "token_data",
+    "ignore_eos",
+    "cache_salt",
+    "session_control",
+    "metadata_upload",
+    "agent_hints",
+    "backend_instance_id",
+    "prefill_worker_id",
+    "decode_worker_id",
+    "dp_rank",
+    "prefill_dp_rank",
+];
+
 /// What must not stand inside of members that are handed on, each with the member and why.
-const NESTED: [(&str, &[&str], &str); 2] = [
+const NESTED: [(&str, &[&str], &str); 3] = [
     (TEMPLATE, TEMPLATE_OPTIONS, "is no argument of a template, and not known here; leave it out"),
     (ENGINE_ARGUMENTS, CACHE_ORDERS, "is not offered: the operator says where a cache is"),
+    (DYNAMO, DYNAMO_ORDERS, "is not offered: the operator says how and where a server computes"),
 ];
 
 /// The members that speak of budgets: a slip in one of them would spend what was meant to be saved.
@@ -488,6 +515,8 @@ mod tests {
             ("custom_llm_provider", json!("openai")),
             ("num_retries", json!(9)),
             ("chat_template", json!("{{ 7*7 }}")),
+            ("instruction_template_str", json!("{{ 7*7 }}")),
+            ("adapters", json!("someone/adapter")),
             ("bootstrap_host", json!("169.254.169.254")),
             ("session_params", json!({ "id": "another's" })),
             ("prompt_embeds", json!("AAAA")),
@@ -522,6 +551,9 @@ mod tests {
         let refused = read(&json!({ "vllm_xargs": { "kv_transfer_params": "x" } })).unwrap_err();
         assert!(refused.starts_with("vllm_xargs.kv_transfer_params is not offered"), "{refused}");
         assert!(read(&json!({ "vllm_xargs": { "ngram_size": 30 } })).is_ok());
+        let refused = read(&json!({ "nvext": { "token_data": [1, 2] } })).unwrap_err();
+        assert!(refused.starts_with("nvext.token_data is not offered"), "{refused}");
+        assert!(read(&json!({ "nvext": { "guided_regex": "a+" } })).is_ok());
         let given = json!({ "chat_template_kwargs": { "language": "de", "builtin_tools": [] } });
         assert_eq!(read(&given), Ok(vec!["chat_template_kwargs".to_owned()]));
     }
