@@ -50,7 +50,6 @@ mod json_response;
 mod judged_updates;
 mod late_requests;
 mod linger;
-mod member_case;
 mod metadata;
 mod nested_json;
 mod open_access;
