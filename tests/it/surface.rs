@@ -362,9 +362,9 @@ impl Backend for Broken {
 
 /// A backend whose upstream counts prompts.
 #[derive(Debug)]
-struct Counting;
+struct RemoteCounter;
 
-impl Backend for Counting {
+impl Backend for RemoteCounter {
     fn generate(&self, _: BackendCall) -> BoxFuture<'_, Result<Generation, Failure>> {
         Box::pin(async { Err(Failure::new(Fault::Backend, "it only counts")) })
     }
@@ -385,7 +385,7 @@ impl Backend for Counting {
 /// A paused key sends a provider nothing, by this either.
 #[tokio::test]
 async fn who_has_nothing_left_is_told_a_guess_and_no_upstream_is_asked() {
-    let models = vec![(model("m", EnforcementClass::Inline), Arc::new(Counting) as Arc<dyn Backend>)];
+    let models = vec![(model("m", EnforcementClass::Inline), Arc::new(RemoteCounter) as Arc<dyn Backend>)];
     let world = World::with(models, vec![tenant("rich", 1_000_000_000), tenant("spent", 0)], |_| ()).await;
     let asked = json!({ "model": "m", "messages": [{ "role": "user", "content": "What is 6+7?" }] });
     let counted = world.post("/v1/messages/count_tokens", "sk-rich", &asked).await.good();
