@@ -237,6 +237,7 @@ mod tests {
             ("extra_body", json!({ "min_p": 0.05 })),
             ("options", json!({ "num_predict": 3 })),
             ("ignore_eos", json!(true)),
+            ("ban_eos_token", json!(true)),
             ("use_beam_search", json!(true)),
             ("priority", json!(-5)),
             ("plugins", json!([{ "id": "web" }])),

@@ -64,6 +64,8 @@ pub(super) const REFUSED: &[(&str, &str)] = &[
         "is not offered: several answers would be billed for one; n is how many are wanted",
     ),
     ("ignore_eos", "is not offered: an answer ends when the model ends it"),
+    ("ban_eos_token", "is not offered: an answer ends when the model ends it"),
+    ("auto_max_new_tokens", "is not offered: an answer has the limit that max_tokens states"),
     ("priority", "is the operator's to say; a request that can wait sends the header Priority: u=4"),
     ("plugins", "is not offered: nothing searches or reads files here; give the model a tool of yours"),
     ("web_search", "is not offered: nothing searches here; give the model a tool of yours"),

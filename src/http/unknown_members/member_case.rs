@@ -1,5 +1,6 @@
-//! Names of members as servers read them that do not mind their case. Those written in Go do not (Ollama, `LocalAI`, many gateways): they take
-//! `Model` for `model`, and the last of both. There another model would answer than the one that is planned, paid for and judged.
+//! Names of members as servers read them that do not mind their case. Most of those written in Go or for .NET do not (Ollama, `LocalAI`,
+//! many gateways): they take `Model` for `model`, and the last of both. There another model would answer than the one that is planned,
+//! paid for and judged.
 
 /// What servers of these APIs read in a body and in a message.
 const READ: &[&str] = &[
