@@ -11,6 +11,7 @@ use reqwest::Url;
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
+use super::reader::secret::is_usual_name;
 use super::reader::{ConfigErrors, ConfigFiles, source};
 
 const DEFAULTS: &str = include_str!("../../config/stint.toml");
@@ -93,10 +94,16 @@ fn collect(text: &str, mut tell: impl FnMut(String, String, usize)) {
     walk("", table.get_ref(), &mut |key, value| {
         let shown = match key.rsplit('.').next() {
             Some("hash") => "(a hash)".to_owned(),
+            Some(name) if name.ends_with("_env") && !names_a_variable(value) => "(no usual name)".to_owned(),
             _ => shown(&key, value, text),
         };
         tell(key, shown, line(value.span().start));
     });
+}
+
+/// Whether a setting that names a variable has a usual name, and no secret that was written there in its place.
+fn names_a_variable(value: &Spanned<DeValue<'_>>) -> bool {
+    matches!(value.get_ref(), DeValue::String(stated) if is_usual_name(stated))
 }
 
 /// A value as it is written, but for what its addresses have of secrets.
@@ -194,13 +201,14 @@ mod tests {
         let text = "[alerts]\nwebhook = 'https://u:pw@hooks.example/services/T0/SECRET?k=SECRET'\n\
                     [traces]\nendpoint = 'http://u:SECRET@here:4318/x?k=SECRET'\n\
                     [server.cors]\norigins = [ 'https://a.example?k=SECRET', 'https://b.example' ]\n\
-                    [[backend]]\nbase_url = 'http://gpu:8000/v1'\n";
+                    [[backend]]\nbase_url = 'http://gpu:8000/v1'\napi_key_env = 'sk-SECRET'\n";
         let found = shown(text, &|_| None);
         let of = |key: &str| found.get(key).map(|(value, _)| value.as_str());
         assert_eq!(of("alerts.webhook"), Some("\"https://hooks.example\""));
         assert_eq!(of("traces.endpoint"), Some("\"http://here:4318/x\""));
         assert_eq!(of("server.cors.origins"), Some("[\"https://a.example/\", 'https://b.example']"));
         assert_eq!(of("backend[0].base_url"), Some("'http://gpu:8000/v1'"));
+        assert_eq!(of("backend[0].api_key_env"), Some("(no usual name)"));
         assert!(!format!("{found:?}").contains("SECRET"));
     }
 }

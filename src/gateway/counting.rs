@@ -28,7 +28,8 @@ pub struct PromptCount {
 
 impl Gateway {
     /// The tokens of a request's prompt, as its model's tokenizer or its upstream counts them; a guess where neither can in
-    /// time. Of several models that may serve it, those that are counted here decide, by the most; no upstream is asked then.
+    /// time. Of several models that may serve it, those that are counted here decide, by the most; no upstream is asked then, nor where
+    /// the tenant has nothing left.
     ///
     /// # Errors
     /// Where the key may name no such model.
@@ -42,8 +43,10 @@ impl Gateway {
         let fleets: Vec<&Arc<Fleet>> =
             able.filter_map(|model| self.state.parts.fleets.get(&model.name)).collect();
         let request = Arc::new(request);
+        // Who has nothing left, or is paused, sends no provider anything by this either.
+        let may_ask = self.spent(tenant).await.is_none();
         let counted = match fleets[..] {
-            [one] => timeout(PATIENCE, one.count_prompt(&request)).await.ok().flatten(),
+            [one] if may_ask => timeout(PATIENCE, one.count_prompt(&request)).await.ok().flatten(),
             _ => counted_here(&fleets, &request),
         };
         let guess =

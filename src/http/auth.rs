@@ -36,7 +36,7 @@ pub(super) fn hide_keys(headers: &mut HeaderMap) {
 /// # Errors
 /// 401 where there is no such key, or two that differ.
 pub(super) fn tenant(service: &ApiState, headers: &HeaderMap) -> Result<Arc<Tenant>, ApiError> {
-    let (key, now) = (presented_key(headers)?, Timestamp::now());
+    let (key, now) = (presented_key(headers)?, service.gateway.now());
     let of_token = || service.tokens.as_ref()?.find(key?, now);
     let found = service.keys.find(key, now).or_else(of_token);
     let tenant = found.ok_or_else(|| missing_or_invalid_key(key))?;

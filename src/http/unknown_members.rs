@@ -2,6 +2,9 @@
 //! refused or left out by name; a slip in one that speaks of budgets is named; and all others are carried, within
 //! bounds, for the models whose backends take them.
 
+mod known_names;
+mod member_case;
+
 use serde_json::{Map, Value, json};
 
 use stint_types::chat::MemberPhase;
@@ -10,225 +13,14 @@ use stint_types::units::nearest_within;
 use super::error::{ApiError, codes};
 use super::fields::Fields;
 
+use known_names::{BUDGETS, CHAT_ALONE, FORBIDDEN, LEFT_OUT, MEDIA, MISPLACED_MEMBERS, NESTED, REFUSED};
+
 /// So many members may be carried,
 const COUNT_MAX: usize = 64;
 /// of so many bytes together, written as JSON,
 const BYTES_MAX: usize = 256 << 10;
 /// nested so deep.
 const DEPTH_MAX: usize = 32;
-
-/// What is taken and goes nowhere: where a server computes, what it keeps in memory and what it tells beside an answer are
-/// the operator's business, and the gateway's own.
-const LEFT_OUT: &[&str] = &[
-    "cache_prompt",
-    "id_slot",
-    "slot_id",
-    "n_cache_reuse",
-    "n_keep",
-    "n_discard",
-    "keep_alive",
-    "num_ctx",
-    "num_keep",
-    "num_batch",
-    "num_gpu",
-    "main_gpu",
-    "num_thread",
-    "numa",
-    "low_vram",
-    "f16_kv",
-    "use_mmap",
-    "use_mlock",
-    "request_id",
-    "rid",
-    "route",
-    "timings_per_token",
-    "return_progress",
-    "return_tokens",
-    "return_token_ids",
-    "return_tokens_as_token_ids",
-    "response_fields",
-    "stream_interval",
-    "prediction",
-    "prompt_cache_retention",
-    "prompt_cache_options",
-    "usage",
-];
-
-/// Beside the conversation nobody counts them, and nobody looks at where they are.
-const MEDIA: &str = "is not offered: send images and sound as parts of a message, which says what is in it";
-
-/// What is refused unless it says nothing, each with what to do instead.
-const REFUSED: &[(&str, &str)] = &[
-    (
-        "extra_body",
-        "is how SDKs take members that they do not know: send its contents beside model and messages",
-    ),
-    ("extra_headers", "is how SDKs take headers: send them as headers"),
-    ("extra_query", "is how SDKs take a query: there is none here"),
-    ("options", "is how Ollama's own API has it: send what is in it beside model and messages"),
-    ("use_beam_search", "is not offered: several answers would be billed for one"),
-    ("n_cmpl", "is not offered: several answers would be billed for one; n is how many are wanted"),
-    (
-        "num_return_sequences",
-        "is not offered: several answers would be billed for one; n is how many are wanted",
-    ),
-    ("ignore_eos", "is not offered: an answer ends when the model ends it"),
-    ("priority", "is the operator's to say; a request that can wait sends the header Priority: u=4"),
-    ("plugins", "is not offered: nothing searches or reads files here; give the model a tool of yours"),
-    ("web_search", "is not offered: nothing searches here; give the model a tool of yours"),
-    ("enable_search", "is not offered: nothing searches here; give the model a tool of yours"),
-    ("search_options", "is not offered: nothing searches here; give the model a tool of yours"),
-    ("search_parameters", "is not offered: nothing searches here; give the model a tool of yours"),
-    (
-        "provider",
-        "is not offered: the operator says where models are served; ask for another model or a route",
-    ),
-    ("models", "is not offered: name one model, or a route, whose models take over from one another"),
-    ("fallbacks", "is not offered: name a route, whose models take over from one another"),
-    ("transforms", "is not offered: nothing is left out of what you send; shorten messages yourself"),
-    (
-        "truncate_prompt_tokens",
-        "is not offered: nothing is left out of what you send; shorten messages yourself",
-    ),
-    ("background", "is not offered: an answer is only given to the call that waits for it; use stream"),
-    ("deferred", "is not offered: an answer is only given to the call that waits for it; use stream"),
-    ("prompt_logprobs", "is not offered: only the answer's tokens have logprobs here"),
-    ("echo", "is not offered: the prompt is not sent back"),
-    (
-        "continue_final_message",
-        "is for /v1/chat/completions; /v1/messages goes on with a last message of the assistant's by itself",
-    ),
-    ("kv_transfer_params", "is not offered: the operator says where a cache is"),
-    ("mm_processor_kwargs", "is not offered: the operator says how closely images are looked at"),
-    ("media_io_kwargs", "is not offered: the operator says how closely images are looked at"),
-    ("image", MEDIA),
-    ("images", MEDIA),
-    ("image_url", MEDIA),
-    ("image_urls", MEDIA),
-    ("image_data", MEDIA),
-    ("audio_url", MEDIA),
-    ("audio_data", MEDIA),
-    ("video_url", MEDIA),
-    ("video_data", MEDIA),
-    ("videos", MEDIA),
-    ("multi_modal_data", MEDIA),
-    ("t_max_predict_ms", "is not known here; budget.deadline_ms says when the answer must be there"),
-];
-
-/// What chat completions take themselves, refused where another API has it unless it says nothing: raw in what is sent to a model it
-/// would be billed and not bounded, or be asked for and not come back.
-const CHAT_ALONE: &[(&str, &str)] = &[
-    ("n", "is for /v1/chat/completions: one answer is given here"),
-    ("best_of", "is for /v1/completions: one answer is given here"),
-    ("functions", "is not offered: it is the older name of tools; send those"),
-    ("function_call", "is not offered: it is the older name of tool_choice; send that"),
-    ("web_search_options", "is not offered: nothing searches here; give the model a tool of yours"),
-    ("audio", "is not offered: answers are text"),
-    ("modalities", "may only be [\"text\"] here: answers are text"),
-    ("moderation", "is not offered; leave it out"),
-    ("store", "is not offered here: /v1/responses keeps answers"),
-    ("stop", "is for /v1/chat/completions; /v1/messages has stop_sequences, /v1/responses has none"),
-    (
-        "response_format",
-        "is for /v1/chat/completions; send output_config.format to /v1/messages, text.format to /v1/responses",
-    ),
-    (
-        "logprobs",
-        "is for /v1/chat/completions; /v1/responses has include: [\"message.output_text.logprobs\"]",
-    ),
-    ("top_logprobs", "is for /v1/chat/completions and /v1/responses"),
-];
-
-/// What must not go anywhere: addresses, credentials, files and code of the caller's; and what other APIs call the
-/// conversation and what the gateway sets itself.
-const FORBIDDEN: &[&str] = &[
-    "base_url",
-    "api_base",
-    "api_key",
-    "api_version",
-    "organization",
-    "headers",
-    "webhook",
-    "webhook_url",
-    "callback_url",
-    "file",
-    "model_path",
-    "mmproj",
-    "lora",
-    "lora_path",
-    "lora_request",
-    "chat_template",
-    "logits_processors",
-    "logit_processors",
-    "custom_logit_processor",
-    "bootstrap_host",
-    "bootstrap_port",
-    "bootstrap_room",
-    "session_params",
-    "add_generation_prompt",
-    "messages",
-    "prompt",
-    "prompt_embeds",
-    "prompt_token_ids",
-    "input",
-    "input_ids",
-    "input_embeds",
-    "instructions",
-    "system",
-    "contents",
-    "suffix",
-    "prefix",
-    "partial",
-];
-
-/// What fills a chat template.
-const TEMPLATE: &str = "chat_template_kwargs";
-/// What its renderer takes for options of its own: another template, and what is made of the text.
-const TEMPLATE_OPTIONS: &[&str] = &[
-    "chat_template",
-    "conversation",
-    "messages",
-    "tokenize",
-    "tokenizer_kwargs",
-    "add_generation_prompt",
-    "continue_final_message",
-    "padding",
-    "truncation",
-    "max_length",
-    "return_tensors",
-    "return_dict",
-    "return_assistant_tokens_mask",
-];
-
-/// The members that speak of budgets: a slip in one of them would spend what was meant to be saved.
-const BUDGETS: [&str; 18] = [
-    "max_tokens",
-    "max_completion_tokens",
-    "max_output_tokens",
-    "max_new_tokens",
-    "max_tool_calls",
-    "n_predict",
-    "num_predict",
-    "reasoning_effort",
-    "reasoning",
-    "include_reasoning",
-    "thinking",
-    "thinking_token_budget",
-    "thinking_budget",
-    "thinking_budget_tokens",
-    "enable_thinking",
-    "budget",
-    "metadata",
-    "service_tier",
-];
-
-/// Members of our own object that stand beside it.
-const MISPLACED_MEMBERS: [(&str, &str); 4] = [
-    ("thinking_tokens", "budget.thinking_tokens"),
-    ("solution_tokens", "budget.solution_tokens"),
-    ("cost_usd", "budget.cost_usd"),
-    ("deadline_ms", "budget.deadline_ms"),
-];
 
 /// Refuses and leaves out what is known by name. The members that are ours were taken before.
 ///
@@ -246,17 +38,18 @@ fn reject_known(fields: &mut Fields) -> Result<(), ApiError> {
     Ok(())
 }
 
-/// Refuses what stands among the arguments of a template and is none: servers hand all of them to what renders it.
-fn reject_template_options(fields: &Fields) -> Result<(), ApiError> {
-    let arguments = fields.peek(TEMPLATE).and_then(Value::as_object);
-    match arguments.and_then(|given| TEMPLATE_OPTIONS.iter().find(|name| given.contains_key(**name))) {
-        None => Ok(()),
-        Some(name) => {
-            let why = "is no argument of a template, and not known here; leave it out";
-            Err(ApiError::invalid(Some(&format!("{TEMPLATE}.{name}")), why)
-                .with_code(codes::UNKNOWN_PARAMETER))
+/// Refuses what stands among the arguments of a template, or of an engine, and is none: servers hand all of them to what renders or
+/// computes it.
+fn reject_nested(fields: &Fields) -> Result<(), ApiError> {
+    for (member, refused, why) in NESTED {
+        let given = fields.peek(member).and_then(Value::as_object);
+        if let Some(name) = given.and_then(|given| refused.iter().find(|name| given.contains_key(**name))) {
+            return Err(
+                ApiError::invalid(Some(&format!("{member}.{name}")), why).with_code(codes::UNKNOWN_PARAMETER)
+            );
         }
     }
+    Ok(())
 }
 
 /// Refuses what is for chat completions, where another API has it.
@@ -281,10 +74,13 @@ fn says_nothing(name: &str, value: &Value) -> bool {
     let is_usual = match name {
         "n" | "best_of" | "n_cmpl" | "num_return_sequences" => *value == 1,
         "modalities" => *value == json!(["text"]),
+        "modality" => *value == "text" || *value == json!(["text"]),
         "response_format" => value["type"] == "text",
-        "extra_body" | "mm_processor_kwargs" | "media_io_kwargs" | "kv_transfer_params" => {
-            *value == json!({})
-        }
+        "extra_body"
+        | "mm_processor_kwargs"
+        | "media_io_kwargs"
+        | "kv_transfer_params"
+        | "ec_transfer_params" => *value == json!({}),
         _ => false,
     };
     is_usual || matches!(value, Value::Null | Value::Bool(false)) || *value == json!([]) || *value == 0
@@ -310,6 +106,7 @@ pub(super) fn take_of_message(fields: &mut Fields) -> Result<Map<String, Value>,
     let mut rest = fields.take_rest();
     rest.retain(|_, value| !value.is_null());
     bounded(&rest, |name| fields.full_name(name))?;
+    reject_other_case(&rest, |name| fields.full_name(name))?;
     Ok(rest)
 }
 
@@ -322,11 +119,12 @@ pub(super) fn take_unknown(fields: &mut Fields) -> Result<Map<String, Value>, Ap
         return Ok(Map::new());
     }
     reject_known(fields)?;
-    reject_template_options(fields)?;
+    reject_nested(fields)?;
     let mut rest = fields.take_rest();
     rest.retain(|_, value| !value.is_null());
     // Before each name is compared with all that may have been meant.
     check_count(&rest)?;
+    reject_other_case(&rest, str::to_owned)?;
     let names = rest.iter().map(|(name, _)| name).filter(|name| !MemberPhase::is_known(name));
     if let Some((name, meant)) = names.filter_map(|name| Some((name, likely_meant(name)?))).next() {
         let what = if meant == name {
@@ -338,6 +136,29 @@ pub(super) fn take_unknown(fields: &mut Fields) -> Result<Map<String, Value>, Ap
     }
     bounded(&rest, str::to_owned)?;
     Ok(rest)
+}
+
+/// Refuses a member that differs from one that servers read in its case alone: some would take it for that one. `path` says how an
+/// error names a member.
+fn reject_other_case(members: &Map<String, Value>, path: impl Fn(&str) -> String) -> Result<(), ApiError> {
+    let meant = |name: &String| member_case::folded(name).filter(|meant| has_meaning(meant));
+    match members.keys().find_map(|name| Some((name, meant(name)?))) {
+        None => Ok(()),
+        Some((name, meant)) => {
+            let what = format!("is not known here; did you mean {meant}?");
+            Err(ApiError::invalid(Some(&path(name)), what).with_code(codes::UNKNOWN_PARAMETER))
+        }
+    }
+}
+
+/// Whether a name has a meaning, here or at servers.
+fn has_meaning(name: &str) -> bool {
+    let is_refused = REFUSED.iter().chain(CHAT_ALONE).any(|(known, _)| *known == name);
+    is_refused
+        || LEFT_OUT.contains(&name)
+        || FORBIDDEN.contains(&name)
+        || BUDGETS.contains(&name)
+        || member_case::is_read(name)
 }
 
 /// The member of budgets that was most likely meant: it belongs into ours, one or two letters differ, or the words are
@@ -405,7 +226,7 @@ mod tests {
         let body = json!({ "min_p": 0.05, "min_tokens": 3, "surprise": {}, "cache_prompt": true, "keep_alive": "5m",
             "priority": 0, "plugins": [], "ignore_eos": false, "top_a": null, "n": 1, "store": false,
             "n_cmpl": 1, "num_return_sequences": 1, "mm_processor_kwargs": {},
-            "modalities": ["text"], "response_format": { "type": "text" }, "prediction": { "type": "content" } });
+            "modalities": ["text"], "modality": "text", "response_format": { "type": "text" }, "prediction": { "type": "content" } });
         assert_eq!(read(&body), Ok(["min_p", "min_tokens", "surprise"].map(str::to_owned).to_vec()));
     }
 
@@ -416,6 +237,7 @@ mod tests {
             ("extra_body", json!({ "min_p": 0.05 })),
             ("options", json!({ "num_predict": 3 })),
             ("ignore_eos", json!(true)),
+            ("ban_eos_token", json!(true)),
             ("use_beam_search", json!(true)),
             ("priority", json!(-5)),
             ("plugins", json!([{ "id": "web" }])),
@@ -423,7 +245,11 @@ mod tests {
             ("models", json!(["a"])),
             ("transforms", json!(["middle-out"])),
             ("api_base", json!("http://x")),
+            ("custom_llm_provider", json!("openai")),
+            ("num_retries", json!(9)),
             ("chat_template", json!("{{ 7*7 }}")),
+            ("instruction_template_str", json!("{{ 7*7 }}")),
+            ("adapters", json!("someone/adapter")),
             ("bootstrap_host", json!("169.254.169.254")),
             ("session_params", json!({ "id": "another's" })),
             ("prompt_embeds", json!("AAAA")),
@@ -439,6 +265,7 @@ mod tests {
             ("images", json!(["https://169.254.169.254/x"])),
             ("image_data", json!("file:///etc/passwd")),
             ("multi_modal_data", json!({ "image": "x" })),
+            ("modality", json!("image")),
             ("logprobs", json!(true)),
         ] {
             let refused = read(&json!({ name: value })).unwrap_err();
@@ -449,11 +276,17 @@ mod tests {
     /// IN-08: another template would be run, or other messages be read than those that were counted and judged.
     #[test]
     fn options_of_a_templates_renderer_are_no_arguments_of_it() {
-        for name in ["chat_template", "tokenize", "messages", "continue_final_message"] {
+        for name in ["chat_template", "tokenize", "messages", "tools", "continue_final_message"] {
             let refused =
                 read(&json!({ "chat_template_kwargs": { "language": "de", name: true } })).unwrap_err();
             assert!(refused.starts_with(&format!("chat_template_kwargs.{name} is no argument")), "{refused}");
         }
+        let refused = read(&json!({ "vllm_xargs": { "kv_transfer_params": "x" } })).unwrap_err();
+        assert!(refused.starts_with("vllm_xargs.kv_transfer_params is not offered"), "{refused}");
+        assert!(read(&json!({ "vllm_xargs": { "ngram_size": 30 } })).is_ok());
+        let refused = read(&json!({ "nvext": { "token_data": [1, 2] } })).unwrap_err();
+        assert!(refused.starts_with("nvext.token_data is not offered"), "{refused}");
+        assert!(read(&json!({ "nvext": { "guided_regex": "a+" } })).is_ok());
         let given = json!({ "chat_template_kwargs": { "language": "de", "builtin_tools": [] } });
         assert_eq!(read(&given), Ok(vec!["chat_template_kwargs".to_owned()]));
     }
@@ -493,6 +326,30 @@ mod tests {
         for other in ["min_tokens", "min_p", "top_a", "thinking_mode", "temprature", "gadget"] {
             assert_eq!(read(&json!({ other: 1 })), Ok(vec![other.to_owned()]));
         }
+    }
+
+    /// Servers written in Go read names whatever their case.
+    #[test]
+    fn another_case_of_a_known_name_is_not_carried() {
+        for (name, meant) in [
+            ("Model", "model"),
+            ("MESSAGES", "messages"),
+            ("me\u{17f}\u{17f}age\u{17f}", "messages"),
+            ("Stream", "stream"),
+            ("N", "n"),
+            ("Tools", "tools"),
+            ("Options", "options"),
+            ("Keep_Alive", "keep_alive"),
+            ("Lora", "lora"),
+            ("kv_Transfer_Params", "kv_transfer_params"),
+        ] {
+            let told = format!("{name} is not known here; did you mean {meant}?");
+            assert_eq!(read(&json!({ name: "other" })), Err(told));
+        }
+        assert_eq!(read(&json!({ "safetySettings": [1] })), Ok(vec!["safetySettings".to_owned()]));
+        let mut fields = Fields::from_value("messages[0]", json!({ "Content": "other" })).unwrap();
+        let refused = take_of_message(&mut fields).unwrap_err();
+        assert_eq!(refused.message(), "messages[0].Content is not known here; did you mean content?");
     }
 
     /// IN-08: what is carried for an upstream is bounded.

@@ -80,6 +80,7 @@ fn known() -> Vec<(&'static str, Value, Fate)> {
         ("service_tier", json!("priority"), Refused),
         ("provider", json!({ "order": ["dear"] }), Refused),
         ("models", json!(["dear"]), Refused),
+        ("Model", json!("dear"), Refused),
         ("transforms", json!(["middle-out"]), Refused),
         ("store", json!(true), Refused),
         ("background", json!(true), Refused),

@@ -360,6 +360,41 @@ impl Backend for Broken {
     }
 }
 
+/// A backend whose upstream counts prompts.
+#[derive(Debug)]
+struct RemoteCounter;
+
+impl Backend for RemoteCounter {
+    fn generate(&self, _: BackendCall) -> BoxFuture<'_, Result<Generation, Failure>> {
+        Box::pin(async { Err(Failure::new(Fault::Backend, "it only counts")) })
+    }
+
+    fn prompt_tokens(&self, _: &Request) -> Tokens {
+        Tokens(10)
+    }
+
+    fn count_prompt(&self, _: Arc<Request>) -> BoxFuture<'_, Option<Tokens>> {
+        Box::pin(std::future::ready(Some(Tokens(4321))))
+    }
+
+    fn conditions(&self) -> ModelConditions {
+        ModelConditions::default()
+    }
+}
+
+/// A paused key sends a provider nothing, by this either.
+#[tokio::test]
+async fn who_has_nothing_left_is_told_a_guess_and_no_upstream_is_asked() {
+    let models = vec![(model("m", EnforcementClass::Inline), Arc::new(RemoteCounter) as Arc<dyn Backend>)];
+    let world = World::with(models, vec![tenant("rich", 1_000_000_000), tenant("spent", 0)], |_| ()).await;
+    let asked = json!({ "model": "m", "messages": [{ "role": "user", "content": "What is 6+7?" }] });
+    let counted = world.post("/v1/messages/count_tokens", "sk-rich", &asked).await.good();
+    assert_eq!(counted["input_tokens"], 4321);
+    let guessed = world.post("/v1/messages/count_tokens", "sk-spent", &asked).await.good();
+    assert_eq!(guessed["estimated"], true, "{guessed}");
+    assert!(guessed["input_tokens"].as_u64().unwrap() < 1_000, "{guessed}");
+}
+
 /// CR-12, in a backend.
 #[tokio::test]
 async fn a_mistake_of_ours_is_an_error_and_never_looks_like_the_end_of_an_answer() {

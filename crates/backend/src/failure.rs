@@ -123,7 +123,7 @@ pub const FIRST_BYTE_TIMEOUT: &str = "upstream_timeout";
 /// The code of a call that was not made since the upstream has asked for a pause.
 pub const UPSTREAM_RATE_LIMITED: &str = "rate_limit_exceeded";
 
-/// The code of a request that is larger than all that the upstream takes in a minute.
+/// The code of a request that is larger than all that the upstream takes: in tokens a minute, or in bytes.
 pub const REQUEST_TOO_LARGE: &str = "request_too_large";
 
 /// The code of a call that ended without an answer. The message is for the caller too.

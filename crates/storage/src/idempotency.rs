@@ -114,8 +114,11 @@ impl IdempotencyStore for SqlIdempotencyStore {
     }
 
     fn purge(&self, before: Timestamp, most: u32) -> BoxFuture<'_, Result<u64, IdempotencyStoreError>> {
-        let purge = Statement::new(PURGE).bind(before).bind(most);
-        self.answer(async move { self.database.writer().await?.execute(purge).await })
+        self.answer(async move {
+            let before = self.database.by_own_clock(before).await?;
+            let purge = Statement::new(PURGE).bind(before).bind(most);
+            self.database.writer().await?.execute(purge).await
+        })
     }
 }
 

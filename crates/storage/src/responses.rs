@@ -93,6 +93,7 @@ impl SqlResponseStore {
     }
 
     async fn delete_before(&self, before: Timestamp, most: u32) -> Result<u64, sqlx::Error> {
+        let before = self.database.by_own_clock(before).await?;
         let mut writer = self.database.writer().await?;
         let sql = sql(
             "DELETE FROM responses WHERE (account, id) IN (SELECT account, id FROM responses \

@@ -71,7 +71,7 @@ fn is_required(section: &Section<'_>, places: &SecretKeys) -> bool {
 fn from_environment(section: &Section<'_>, places: &SecretKeys, variable: &str) -> Option<String> {
     let Some(value) = (section.document().env)(variable).filter(|value| !value.trim().is_empty()) else {
         if is_required(section, places) {
-            section.reject(places.variable, format!("{variable} is not set"), "export it before starting");
+            reject_unset(section, places.variable, variable);
         }
         return None;
     };
@@ -84,6 +84,23 @@ fn from_environment(section: &Section<'_>, places: &SecretKeys, variable: &str) 
         );
     }
     secret
+}
+
+/// Rejects a key whose variable is not set. What stands there may be the secret itself, written in the wrong place: it is repeated
+/// only where it is a usual name.
+pub(in crate::config) fn reject_unset(section: &Section<'_>, key: &str, variable: &str) {
+    if is_usual_name(variable) {
+        section.reject(key, format!("{variable} is not set"), "export it before starting");
+    } else {
+        let remedy = "write the name of a variable that has the secret, never the secret";
+        section.reject(key, "what it names is not set, and not shown, since it may be a secret", remedy);
+    }
+}
+
+/// Whether a text is what variables are usually called. Keys of providers nearly always have small letters or other signs.
+pub(in crate::config) fn is_usual_name(variable: &str) -> bool {
+    let is_usual = |byte: u8| byte.is_ascii_uppercase() || byte.is_ascii_digit() || byte == b'_';
+    !variable.starts_with(|first: char| first.is_ascii_digit()) && variable.bytes().all(is_usual)
 }
 
 /// A secret without what editors and shells put around it; nothing if it has a line break or another control character inside, which no

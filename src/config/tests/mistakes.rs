@@ -73,6 +73,20 @@ fn a_secret_in_the_file_is_refused() {
         "[[backend]]\nbase_url = 'https://api.example.com/v1'\nmodels = ['m']\napi_key_env = 'OTHER_KEY'\n",
         &["line 4: backend.api_key_env: OTHER_KEY is not set; export it before starting"],
     );
+    check(
+        "[[backend]]\nbase_url = 'https://api.example.com/v1'\nmodels = ['m']\napi_key_env = 'sk-1'\n",
+        &[
+            "line 4: backend.api_key_env: what it names is not set, and not shown, since it may be a secret; write the name of a \
+           variable that has the secret, never the secret",
+        ],
+    );
+    check(
+        "[[backend]]\nbase_url = 'https://api.example.com/v1'\nmodels = ['m']\n[alerts]\nwebhook_env = 'https://hooks.example/T0'\n",
+        &[
+            "line 5: alerts.webhook_env: what it names is not set, and not shown, since it may be a secret; write the name of a \
+           variable that has the secret, never the secret",
+        ],
+    );
 }
 
 /// IN-18: no upstream is where a cloud tells a machine its secrets.

@@ -227,7 +227,7 @@ fn of_overload(failure: &Failure) -> ApiError {
     let is_rate = failure.code == Some(UPSTREAM_RATE_LIMITED);
     let usual = if is_rate { SHORTLY } else { Duration::from_secs(1) };
     let wait = failure.retry_after.unwrap_or(usual);
-    let in_seconds = format!("in {} s", wait.as_millis().div_ceil(1_000));
+    let in_seconds = format!("in {} s", wait.as_millis().div_ceil(1_000).max(1));
     if is_rate {
         let message = format!("the model's provider has reached its rate limit; try again {in_seconds}");
         return ApiError::rate_exceeded(message, wait);
@@ -294,6 +294,13 @@ mod tests {
             Failure { upstream_code: stated(Some("string_above_max_length")), ..long },
             "context_length_exceeded",
         );
+    }
+
+    #[test]
+    fn a_pause_is_told_as_the_header_has_it_and_never_as_none() {
+        let limited = Failure::new(Fault::Overload, "the upstream answered 429").code(UPSTREAM_RATE_LIMITED);
+        let problem = ApiError::from(Failure { retry_after: Some(Duration::ZERO), ..limited });
+        assert!(problem.message().ends_with("try again in 1 s"), "{}", problem.message());
     }
 
     #[test]

@@ -4,13 +4,13 @@ use std::sync::Arc;
 
 use serde_json::{Value, json};
 
-use crate::gateway::RequestReceipt;
+use crate::gateway::{Gateway, RequestReceipt};
 use stint_sessions::agent::conversations::ConversationWriteResult;
 use stint_sessions::agent::stored::{ResponseService, ResponseStoreResult, StoredResponse};
 use stint_types::metrics::Metrics;
 use stint_types::tasks::{text_bytes, write_json};
 use stint_types::tenant::KeyId;
-use stint_types::units::{AccountId, RequestId, Timestamp};
+use stint_types::units::{AccountId, RequestId};
 
 use super::conversations;
 use super::load_context::PendingAppend;
@@ -24,6 +24,8 @@ pub(super) struct ResponseRecorder {
     /// The conversation that it is appended to, if there is one.
     pub(super) append: Option<PendingAppend>,
     pub(super) metrics: Arc<Metrics>,
+    /// Tells the time by which it is kept, which replicas share.
+    pub(super) gateway: Gateway,
     pub(super) account: AccountId,
     pub(super) key: KeyId,
     /// The response that it continues.
@@ -39,13 +41,7 @@ impl ResponseRecorder {
     }
 
     /// Stores it, and notes in the response where that failed.
-    pub(super) async fn store(
-        &self,
-        receipt: &RequestReceipt,
-        now: Timestamp,
-        response: &mut Value,
-        items: &[OutputItem],
-    ) {
+    pub(super) async fn store(&self, receipt: &RequestReceipt, response: &mut Value, items: &[OutputItem]) {
         if let Some(append) = &self.append
             && !self.append_to_conversation(append, receipt, items).await
         {
@@ -54,7 +50,7 @@ impl ResponseRecorder {
         let Some(responses) = &self.responses else { return };
         let stored = match responses.refusal(receipt.id, &self.account, self.input_bytes()) {
             Some(refusal) => refusal,
-            None => match self.stored_response(receipt, now, response, items).await {
+            None => match self.stored_response(receipt, response, items).await {
                 Some(response) => responses.keep(response).await,
                 None => ResponseStoreResult::Failed,
             },
@@ -88,7 +84,6 @@ impl ResponseRecorder {
     async fn stored_response(
         &self,
         receipt: &RequestReceipt,
-        now: Timestamp,
         response: &Value,
         items: &[OutputItem],
     ) -> Option<StoredResponse> {
@@ -104,7 +99,7 @@ impl ResponseRecorder {
             id: receipt.id,
             account: self.account.clone(),
             key: Some(self.key),
-            at: now,
+            at: self.gateway.now(),
             previous: self.previous,
             // The gateway may have found the episode without a name.
             episode: receipt.episode.as_ref().map(|episode| episode.id.clone()),

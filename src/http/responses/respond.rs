@@ -104,6 +104,7 @@ fn response_recorder(
         responses: wanted.then(|| service.responses.clone()),
         append,
         metrics: service.metrics.clone(),
+        gateway: service.gateway.clone(),
         account: tenant.account.clone(),
         key: tenant.id,
         previous: asked.previous,
@@ -148,7 +149,7 @@ impl ApiDialect for ResponsesDialect {
         let frame =
             echo::in_progress(receipt.id, created, &receipt.model, self.recorder.is_stored(), &self.echo);
         let mut response = echo::finished(frame, receipt, visible_items(items), &self.options.omitted, now);
-        self.recorder.store(receipt, now, &mut response, items).await;
+        self.recorder.store(receipt, &mut response, items).await;
         response.to_string()
     }
 

@@ -78,7 +78,7 @@ impl ResponsesStreamWriter {
         let (now, items) = (Timestamp::now(), self.writer.items());
         let (frame, shown) = (self.frame.clone(), visible_items(items));
         let mut response = echo::finished(frame, receipt, shown, &self.omitted, now);
-        self.recorder.store(receipt, now, &mut response, items).await;
+        self.recorder.store(receipt, &mut response, items).await;
         text += &self.writer.emit(&format!("response.{status}"), json!({ "response": response }));
         self.ended = Some(text);
     }

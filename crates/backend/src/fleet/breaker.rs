@@ -235,6 +235,10 @@ impl Breaker {
                 let cause = self.trip_cause(ended.now)?;
                 Some(self.open(cause, ended))
             }
+            // It no longer says that it refuses our credential, so nobody is told that.
+            BreakerState::Probing { cause: TripCause::Credential } if ended.is_probe => {
+                Some(self.open(TripCause::Failures, ended))
+            }
             BreakerState::Probing { cause } if ended.is_probe => Some(self.open(cause, ended)),
             BreakerState::Open { cause: TripCause::Rate, .. }
             | BreakerState::Probing { cause: TripCause::Rate }

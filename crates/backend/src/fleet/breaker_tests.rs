@@ -143,6 +143,17 @@ fn a_refused_credential_opens_it_at_once_and_for_long_and_is_told_once() {
 }
 
 #[test]
+fn a_probe_that_fails_otherwise_no_longer_says_that_the_credential_is_refused() {
+    let mut story = BreakerHarness::new();
+    let refused = story.ended(0.0, false);
+    story.breaker.record_failure(CallFailureKind::Credential, refused);
+    story.breaker.start_probe();
+    let failed = story.ended(600.0, true);
+    assert_eq!(story.breaker.record_failure(CallFailureKind::Failed, failed), Some(TripCause::Failures));
+    assert!(!story.breaker.has_refused_credential(story.at(600.5)));
+}
+
+#[test]
 fn retry_after_parks_it_without_opening_it() {
     let mut story = BreakerHarness::new();
     let parked = |now, seconds| CompletedCall {

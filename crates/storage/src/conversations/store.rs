@@ -176,8 +176,9 @@ impl ConversationStore for SqlConversationStore {
     }
 
     fn purge(&self, before: Timestamp, most: u32) -> ConversationFuture<'_, u64> {
-        self.answer(
-            async move { records::delete_before(before, most, &mut *self.database.writer().await?).await },
-        )
+        self.answer(async move {
+            let before = self.database.by_own_clock(before).await?;
+            records::delete_before(before, most, &mut *self.database.writer().await?).await
+        })
     }
 }

@@ -90,6 +90,7 @@ impl SqlEpisodeStore {
     }
 
     async fn delete_before(&self, before: Timestamp, most: u32) -> Result<u64, sqlx::Error> {
+        let before = self.database.by_own_clock(before).await?;
         let mut writer = self.database.writer().await?;
         let links = links::delete_before(before, most, &mut *writer).await?;
         Ok(records::delete_before(before, most, &mut *writer).await?.max(links))

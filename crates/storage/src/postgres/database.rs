@@ -16,7 +16,7 @@ use stint_types::units::Timestamp;
 
 use super::address::{CONNECT_MAX, PostgresAddress};
 use super::archive::PostgresArchive;
-use super::clock::read_clock;
+use super::clock::{read_clock, without_skew};
 use super::migrations::migrate;
 
 /// The journal's writer, the coordinator, the renewal of the lease, the listener; and some for the other stores.
@@ -96,6 +96,14 @@ impl SqlDatabase for Postgres {
 
     fn writer(&self) -> BoxFuture<'_, Result<Session<'_>, sqlx::Error>> {
         self.reader()
+    }
+
+    fn by_own_clock(&self, at: Timestamp) -> BoxFuture<'_, Result<Timestamp, sqlx::Error>> {
+        async move {
+            let there = read_clock(&mut *self.pool.acquire().await?).await?;
+            Ok(without_skew(at, Timestamp::now(), there))
+        }
+        .boxed()
     }
 }
 

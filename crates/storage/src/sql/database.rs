@@ -4,6 +4,8 @@ use std::fmt;
 
 use futures_util::future::BoxFuture;
 
+use stint_types::units::Timestamp;
+
 use super::session::Session;
 
 /// A database that stores share.
@@ -19,6 +21,11 @@ pub(crate) trait SqlDatabase: fmt::Debug + Send + Sync {
 
     /// A connection to write with. `SQLite` has one for all.
     fn writer(&self) -> BoxFuture<'_, Result<Session<'_>, sqlx::Error>>;
+
+    /// A moment of this machine's clock by the database's, where it has one of its own that is far from it.
+    fn by_own_clock(&self, at: Timestamp) -> BoxFuture<'_, Result<Timestamp, sqlx::Error>> {
+        Box::pin(std::future::ready(Ok(at)))
+    }
 }
 
 impl dyn SqlDatabase {

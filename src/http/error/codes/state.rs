@@ -97,7 +97,7 @@ pub(in crate::http) const REQUEST_TOO_LARGE: ErrorCode = ErrorCode {
     word: "request_too_large",
     status: 413,
     also: None,
-    when: "The request has more tokens than its provider takes from this gateway in a minute",
+    when: "The request has more tokens than its provider takes from this gateway in a minute, or more bytes than the model's server takes",
     remedy: "Shorten it, state a smaller limit of tokens, or name another model; waiting does not help",
 };
 pub(in crate::http) const UNSUPPORTED_MEDIA_TYPE: ErrorCode = ErrorCode {

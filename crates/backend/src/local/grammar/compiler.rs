@@ -154,6 +154,10 @@ fn summary(message: &str) -> String {
     if message.contains("coerce_one_of") {
         return "it cannot tell the cases of a oneOf apart: use anyOf".into();
     }
+    // No token may begin an answer.
+    if message.contains("NoExtensionBias") {
+        return "no answer fits it: a $ref in it may lead back to itself".into();
+    }
     let mut lines = message.lines().map(str::trim);
     let first = lines.next().unwrap_or_default();
     // A pattern of several lines stands below a rule.
@@ -197,6 +201,7 @@ mod tests {
         );
         let several = "regex parse error:\n~~~~~~\n1: a(\n    ^\n2: b\n~~~~~~\nerror: unclosed group";
         check(several, "regex parse error: unclosed group");
+        check("NoExtensionBias", "no answer fits it: a $ref in it may lead back to itself");
         check("", "");
     }
 }

@@ -15,6 +15,13 @@ impl UpstreamError {
                 let failure = Failure::new(Fault::Caller, excess.message()).unsent().code(REQUEST_TOO_LARGE);
                 Failure { retry: Retry::Elsewhere, ..failure }
             }
+            // The page of a proxy before the model's server, which takes bodies up to a size alone (nginx: 1 MB).
+            413 if self.message.is_none() => {
+                let what = "the body is larger than what the model's server takes: shorten the request, above all its images and files, \
+                            or name another model";
+                let failure = Failure::new(Fault::Caller, what).unsent().code(REQUEST_TOO_LARGE);
+                Failure { retry: Retry::Elsewhere, ..failure }
+            }
             // xAI refuses what the caller wrote as if the key had no permission. It must not cost others the model.
             403 if self.is_unpermitted_content() => self.refusal(&refused),
             // Some upstreams say 400 to a bad key, and 429 to an empty account.
@@ -65,7 +72,7 @@ mod tests {
     use reqwest::header::HeaderMap;
 
     use crate::remote::refusal::of_status;
-    use crate::{Failure, Fault, Retry};
+    use crate::{Failure, Fault, REQUEST_TOO_LARGE, Retry};
 
     const MOST: Duration = Duration::from_secs(60);
 
@@ -122,6 +129,15 @@ mod tests {
         let key = of(400, "API key not valid", "INVALID_ARGUMENT");
         check(400, &key, Fault::Credential, "the upstream answered 400: it refuses our key or our account");
         check(400, "[]", Fault::Backend, "the upstream answered 400");
+    }
+
+    #[test]
+    fn a_body_that_a_proxy_finds_too_large_is_told_as_that() {
+        let page = "<html><head><title>413 Request Entity Too Large</title></head></html>";
+        let failure = of_status(413, &HeaderMap::new(), page.as_bytes(), MOST);
+        assert_eq!((failure.fault, failure.code), (Fault::Caller, Some(REQUEST_TOO_LARGE)));
+        assert!(failure.unsent && failure.retry == Retry::Elsewhere && failure.allows_another_attempt());
+        assert!(failure.for_caller().starts_with("the body is larger than what the model's server takes"));
     }
 
     #[test]
@@ -215,7 +231,7 @@ mod tests {
         check(&[413], r#"{"error":"no such word"}"#, Retry::Never);
         check(&[400], r#"{"error":{"message":"too long","code":"context_length_exceeded"}}"#, Retry::Never);
         check(&[400], r#"{"error":{"message":"Your input was flagged by moderation"}}"#, Retry::Never);
-        check(&[400, 413, 422], "", Retry::Never);
+        check(&[400, 422], "", Retry::Never);
         check(&[403], r#"{"error":{"message":"Your input was flagged by moderation"}}"#, Retry::Never);
     }
 

@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use tokio::sync::oneshot;
-use tokio::time::timeout;
+use tokio::time::{Instant, timeout};
 use tokio_util::sync::{CancellationToken, DropGuard};
 
 use stint_types::tenant::Tenant;
@@ -15,12 +15,25 @@ use stint_types::units::{AccountId, ConversationId, EpisodeId, RequestId, Timest
 use super::service::{ConversationService, report};
 use super::{ClaimResult, ConversationAppend, ConversationWriteResult, ConversationsError, StoredItem};
 
-/// How long a claim holds without being prolonged, so long does a conversation wait for a gateway that died. The clocks of
-/// replicas may differ by two thirds of it.
+/// How long a claim holds without being prolonged, so long does a conversation wait for a gateway that died.
 const CLAIM_TTL: Duration = Duration::from_secs(30);
 const RENEW_EVERY: Duration = Duration::from_secs(10);
 /// What becomes of a claim, and the claim.
 type ClaimReply = Result<(ClaimResult, Option<ConversationClaim>), ConversationsError>;
+
+/// The time by which a claim counts: that of the request that made it, which replicas share, and what has passed since. A machine's own
+/// clock may be another.
+#[derive(Debug, Clone, Copy)]
+struct ClaimClock {
+    made_at: Timestamp,
+    since: Instant,
+}
+
+impl ClaimClock {
+    fn now(self) -> Timestamp {
+        self.made_at + self.since.elapsed()
+    }
+}
 
 /// A request's claim on a conversation. It is renewed automatically, and given back when it is dropped.
 #[must_use = "a claim that nobody has is given back at once"]
@@ -29,6 +42,7 @@ pub struct ConversationClaim {
     account: AccountId,
     id: ConversationId,
     claimant: RequestId,
+    clock: ClaimClock,
     /// True once there is nothing to give back.
     is_over: Arc<AtomicBool>,
     _held: DropGuard,
@@ -53,7 +67,7 @@ impl ConversationClaim {
             claimant: Some(self.claimant),
             items,
             episode,
-            at: Timestamp::now(),
+            at: self.clock.now(),
         };
         let (reply, answer) = oneshot::channel();
         let (claim, patience) = (self.clone(), self.service.settings().patience);
@@ -108,6 +122,7 @@ impl ConversationService {
         reply: oneshot::Sender<ClaimReply>,
     ) {
         let (claimant, over, held) = (RequestId::new(), Arc::default(), CancellationToken::new());
+        let clock = ClaimClock { made_at: now, since: Instant::now() };
         let claimed = self.store.claim(&account, id, claimant, self.since(now), now, now + CLAIM_TTL).await;
         match claimed {
             Ok(ClaimResult::Granted(conversation)) => {
@@ -116,12 +131,13 @@ impl ConversationService {
                     account: account.clone(),
                     id,
                     claimant,
+                    clock,
                     is_over: Arc::clone(&over),
                     _held: held.clone().drop_guard(),
                 };
                 // If nobody waits any more, it is dropped here.
                 drop(reply.send(Ok((ClaimResult::Granted(conversation), Some(claim)))));
-                self.renew_claim(&account, id, claimant, &held).await;
+                self.renew_claim(&account, id, (claimant, clock), &held).await;
             }
             Ok(refused) => return drop(reply.send(Ok((refused, None)))),
             // What did not work may have been done all the same.
@@ -137,11 +153,11 @@ impl ConversationService {
         &self,
         account: &AccountId,
         id: ConversationId,
-        claimant: RequestId,
+        (claimant, clock): (RequestId, ClaimClock),
         held: &CancellationToken,
     ) {
         while timeout(RENEW_EVERY, held.cancelled()).await.is_err() {
-            match self.store.renew(account, id, claimant, Timestamp::now() + CLAIM_TTL).await {
+            match self.store.renew(account, id, claimant, clock.now() + CLAIM_TTL).await {
                 Ok(true) => {}
                 Ok(false) => return,
                 Err(error) => report(&error),
@@ -156,5 +172,39 @@ impl fmt::Debug for ConversationClaim {
             .field("id", &self.id)
             .field("claimant", &self.claimant)
             .finish_non_exhaustive()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use stint_types::tasks::Tasks;
+    use stint_types::tenant::hash_key;
+
+    use super::super::{MemoryConversations, StoredConversation};
+    use super::*;
+    use crate::agent::stored::Settings;
+
+    /// Claims count by the database's clock, which may be an hour ahead of this machine's.
+    #[tokio::test(start_paused = true)]
+    async fn a_claim_is_renewed_by_the_clock_by_which_it_was_made() {
+        let (tasks, store) = (Tasks::default(), Arc::new(MemoryConversations::default()));
+        let service = ConversationService::open(&tasks, store, Settings::default());
+        let tenant = Tenant::new(AccountId::new("a"), hash_key("sk-a"));
+        let made_at = Timestamp::now() + Duration::from_secs(3_600);
+        let conversation = StoredConversation {
+            id: ConversationId::new(),
+            account: tenant.account.clone(),
+            key: Some(tenant.id),
+            at: made_at,
+            metadata: "{}".into(),
+            episode: None,
+        };
+        service.create(&conversation, &[]).await.unwrap();
+        let (granted, claim) = service.claim(&tenant, conversation.id, made_at).await.unwrap();
+        assert!(matches!(granted, ClaimResult::Granted(_)) && claim.is_some());
+        tokio::time::sleep(Duration::from_secs(45)).await;
+        let later = made_at + Duration::from_secs(45);
+        let (busy, _) = service.claim(&tenant, conversation.id, later).await.unwrap();
+        assert!(matches!(busy, ClaimResult::Busy), "{busy:?}");
     }
 }
