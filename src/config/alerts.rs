@@ -3,6 +3,7 @@
 use reqwest::Url;
 
 use super::reader::Section;
+use super::reader::secret::not_set;
 
 /// `[alerts]`: the webhook, if any. Its address may be a secret of its own, so it may be kept in the environment.
 pub(super) fn webhook(root: &Section<'_>) -> Option<Url> {
@@ -11,8 +12,7 @@ pub(super) fn webhook(root: &Section<'_>) -> Option<Url> {
     let named = alerts.get::<String>("webhook_env").and_then(|variable| {
         let value = (alerts.document().env)(&variable).filter(|value| !value.trim().is_empty());
         if value.is_none() {
-            let what = format!("{variable} is not set");
-            alerts.reject("webhook_env", what, "export it before starting");
+            alerts.reject_value("webhook_env", not_set(&variable));
         }
         value.map(|text| ("webhook_env", text))
     });

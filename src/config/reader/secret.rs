@@ -6,8 +6,12 @@ use std::path::Path;
 use stint_backend::remote::Secret;
 use stint_storage::DatabaseUrl;
 
+use super::diagnostic::ValueError;
 use super::document::SecretsPolicy;
 use super::section::Section;
+
+/// How keys of providers begin.
+const KEY_BEGINNINGS: [&str; 5] = ["sk-", "AIza", "xai-", "gsk_", "hf_"];
 
 /// Where a secret may be named, and where it must not stand.
 #[derive(Debug)]
@@ -71,11 +75,12 @@ fn is_required(section: &Section<'_>, places: &SecretKeys) -> bool {
 fn from_environment(section: &Section<'_>, places: &SecretKeys, variable: &str) -> Option<String> {
     let Some(value) = (section.document().env)(variable).filter(|value| !value.trim().is_empty()) else {
         if is_required(section, places) {
-            section.reject(places.variable, format!("{variable} is not set"), "export it before starting");
+            section.reject_value(places.variable, not_set(variable));
         }
         return None;
     };
     let secret = one_line(&value);
+    warn_quoted(section, places.variable, secret.as_deref());
     if secret.is_none() && is_required(section, places) {
         section.reject(
             places.variable,
@@ -84,6 +89,31 @@ fn from_environment(section: &Section<'_>, places: &SecretKeys, variable: &str) 
         );
     }
     secret
+}
+
+/// Why a variable has nothing. What may be the secret itself is not repeated: mistakes stand in logs.
+pub(in crate::config) fn not_set(variable: &str) -> ValueError {
+    if KEY_BEGINNINGS.iter().any(|beginning| variable.starts_with(beginning)) {
+        let remedy = "export it under a name and write that name here; this one stood in a file, so take a new one";
+        return ValueError::new("a secret in place of the name of a variable", remedy);
+    }
+    match variable.trim_start_matches('$').trim_matches(['{', '}']) {
+        bare if bare == variable => {
+            ValueError::new(format!("{variable} is not set"), "export it before starting")
+        }
+        bare => ValueError::new(format!("{variable} is not set"), format!("write the name alone: \"{bare}\"")),
+    }
+}
+
+/// Files of variables as Docker reads them have no quotation marks: these would be sent with the secret.
+fn warn_quoted(section: &Section<'_>, key: &str, secret: Option<&str>) {
+    let is_within = |mark: char| {
+        secret.is_some_and(|text| text.len() > 1 && text.starts_with(mark) && text.ends_with(mark))
+    };
+    if is_within('"') || is_within('\'') {
+        let remedy = "take them away if they are not part of it: Docker keeps those of its --env-file";
+        section.warn(key, "what it names stands in quotation marks, which are sent too", remedy);
+    }
 }
 
 /// A secret without what editors and shells put around it; nothing if it has a line break or another control character inside, which no
@@ -102,7 +132,10 @@ fn from_file(section: &Section<'_>, places: &SecretKeys, file: &Path) -> Option<
     let alone = "put the secret alone into that file";
     match section.document().files.read(file).map(|text| one_line(&text)) {
         Ok(Some(secret)) if secret.is_empty() => missing(format!("{} is empty", file.display()), alone),
-        Ok(Some(secret)) => return Some(secret),
+        Ok(Some(secret)) => {
+            warn_quoted(section, places.file, Some(&secret));
+            return Some(secret);
+        }
         Ok(None) => missing(format!("{} has more than one line", file.display()), alone),
         Err(error) => {
             let may_not = error.kind() == io::ErrorKind::PermissionDenied;
