@@ -6,7 +6,7 @@ use reqwest::Url;
 
 use crate::config::reader::Section;
 
-use super::host::is_private;
+use super::host::is_provider;
 use super::kind::BackendKind;
 
 /// What no API begins with.
@@ -25,7 +25,7 @@ pub(super) fn base_url(section: &Section<'_>, kind: BackendKind, stated: &str) -
         section.reject("base_url", "leads to where a cloud tells a machine its own secrets", remedy);
     }
     if Url::parse(stated).is_ok_and(|url| travels_in_the_open(&url)) {
-        let what = "plain http to a host that may be anywhere: the key and all prompts travel unencrypted";
+        let what = "plain http to a provider: the key and all prompts travel unencrypted";
         section.warn("base_url", what, "write https://");
     }
     let bare = stated.trim_end_matches('/');
@@ -51,9 +51,9 @@ fn tells_secrets(host: &str) -> bool {
     is_link_local || METADATA_HOSTS.contains(&bare)
 }
 
-/// Whether what is sent there can be read on the way.
+/// Whether what is sent to a provider can be read on the way. Other hosts may be near under any name.
 fn travels_in_the_open(url: &Url) -> bool {
-    url.scheme() == "http" && url.host_str().is_some_and(|host| !is_private(Some(host)))
+    url.scheme() == "http" && is_provider(url.host_str())
 }
 
 /// With the version where a kind that wants one is given a bare host, and without it where a kind wants none.
@@ -158,14 +158,14 @@ mod tests {
     }
 
     #[test]
-    fn plain_http_is_for_networks_of_ones_own() {
+    fn plain_http_to_a_provider_is_doubted() {
         let check = |url: &str, expected| {
             assert_eq!(travels_in_the_open(&Url::parse(url).unwrap()), expected, "{url}");
         };
-        for url in ["http://api.openai.com/v1", "http://gpu.example.com:8000", "http://8.8.8.8/v1"] {
+        for url in ["http://api.openai.com/v1", "http://openrouter.ai/api/v1"] {
             check(url, true);
         }
-        for url in ["https://api.openai.com/v1", "http://127.0.0.1:8000", "http://gpu:8000", "http://[fd00::7]/v1"] {
+        for url in ["https://api.openai.com/v1", "http://127.0.0.1:8000", "http://gpu.acme.com:8000"] {
             check(url, false);
         }
     }
