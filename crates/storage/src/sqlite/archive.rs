@@ -65,7 +65,7 @@ impl SqliteArchive {
     }
 
     /// True if some version of Stint made its tables. An empty file is a database too, without any.
-    pub(super) async fn has_tables(&mut self) -> Result<bool, StorageError> {
+    pub(super) async fn has_migrations(&mut self) -> Result<bool, StorageError> {
         let sql = "SELECT count(*) FROM sqlite_master WHERE name = '_sqlx_migrations'";
         let found: Result<i64, sqlx::Error> = sqlx::query_scalar(sql).fetch_one(&mut self.connection).await;
         match found {

@@ -55,7 +55,7 @@ async fn checked(
     settings: &SqliteSettings,
 ) -> Result<VerifyReport, StorageError> {
     let mut source = SqliteArchive::open_any_version(backup).await?;
-    if !source.has_tables().await? {
+    if !source.has_migrations().await? {
         return Err(StorageError::Bookless(backup.to_owned()));
     }
     source.back_up(copy).await?;
