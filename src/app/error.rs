@@ -139,7 +139,10 @@ mod tests {
         let database = Told("error of the database: the disk is full", Some(Box::new(full())));
         let ledger = Told("the ledger cannot be opened", Some(Box::new(database)));
         assert_eq!(new_causes(&ledger), ["error of the database: the disk is full"]);
-        assert_eq!(error_chain(&ledger), "the ledger cannot be opened: error of the database: the disk is full");
+        assert_eq!(
+            error_chain(&ledger),
+            "the ledger cannot be opened: error of the database: the disk is full"
+        );
         let other = Told("it cannot be opened", Some(Box::new(full())));
         assert_eq!(new_causes(&other), ["the disk is full"]);
     }

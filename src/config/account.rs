@@ -32,7 +32,8 @@ pub(super) struct DeclaredAccounts<'c> {
 impl<'c> DeclaredAccounts<'c> {
     /// Every `[[account]]`.
     pub(super) fn read(root: &Section<'_>, catalog: &'c Catalog) -> DeclaredAccounts<'c> {
-        let mut accounts = DeclaredAccounts { terms: Vec::new(), names: HashSet::new(), accounts: 0, catalog };
+        let mut accounts =
+            DeclaredAccounts { terms: Vec::new(), names: HashSet::new(), accounts: 0, catalog };
         for section in root.sections("account") {
             let name =
                 section.require::<String>("name", "write its path, like \"acme\" or \"acme/research\"");
@@ -75,7 +76,8 @@ impl<'c> DeclaredAccounts<'c> {
         let declared = self.terms.iter().take(self.accounts).map(|terms| terms.account.as_str());
         let others = declared.filter(|other| unnumbered(other) != unnumbered(account.as_str()));
         if let Some(near) = nearest_within(account.as_str(), others, slips_max) {
-            let what = format!("there is no [[account]] \"{account}\": no limits hold for it but those above it");
+            let what =
+                format!("there is no [[account]] \"{account}\": no limits hold for it but those above it");
             section.warn("account", what, format!("did you mean \"{near}\"?"));
         }
     }

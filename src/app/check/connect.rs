@@ -149,7 +149,9 @@ fn hint(message: &str, env: &dyn Fn(&str) -> Option<String>) -> String {
     let variables = ["HTTPS_PROXY", "https_proxy", "HTTP_PROXY", "http_proxy", "ALL_PROXY", "all_proxy"];
     let proxy = variables.into_iter().find(|name| env(name).is_some());
     match proxy.filter(|_| !message.starts_with("the upstream answered")) {
-        Some(name) => format!("; {name} is set and not used here: name the proxy by proxy on the [[backend]]"),
+        Some(name) => {
+            format!("; {name} is set and not used here: name the proxy by proxy on the [[backend]]")
+        }
         None => String::new(),
     }
 }

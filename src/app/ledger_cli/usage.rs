@@ -136,7 +136,8 @@ pub(super) fn table(options: &UsageOptions, usages: &[GroupUsage]) -> String {
     }
     let numbers = ["requests", "spent USD", "prompt", "thinking", "solution", "other"].map(str::to_owned);
     let mut rows = vec![[head, numbers.to_vec()].concat()];
-    let row = |(cells, sums): (Vec<String>, UsageSums)| cells.into_iter().chain(counts(&sums)).collect::<Vec<_>>();
+    let row =
+        |(cells, sums): (Vec<String>, UsageSums)| cells.into_iter().chain(counts(&sums)).collect::<Vec<_>>();
     rows.extend(groups.into_iter().map(row));
     let mut last = vec![String::new(); texts];
     last.iter_mut().take(1).for_each(|cell| "all".clone_into(cell));
@@ -176,7 +177,8 @@ mod tests {
             let (key, model) = (key.into(), "m".into());
             GroupUsage { group: UsageGroup { day: Timestamp(0), key, model }, sums }
         };
-        let usages = [used("acme/ops/bob", 1), used("acme/research/alice", 2), used("acme/research/carol", 3)];
+        let usages =
+            [used("acme/ops/bob", 1), used("acme/research/alice", 2), used("acme/research/carol", 3)];
         let told = |by: Vec<UsageDimension>| {
             let options = UsageOptions { account: None, by, from: None, to: None };
             let text = table(&options, &[&usages[..], &[used("zoe", 4)]].concat());

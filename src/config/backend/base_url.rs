@@ -63,7 +63,9 @@ fn with_version(kind: BackendKind, bare: &str) -> String {
         BackendKind::LlamaCpp | BackendKind::DeepSeek => bare.strip_suffix("/v1").unwrap_or(bare).to_owned(),
         BackendKind::Gemini if is_host_alone => format!("{bare}/v1beta"),
         // Others who speak this API may begin it at their root.
-        BackendKind::OpenAi | BackendKind::Responses if bare == "https://api.openai.com" => format!("{bare}/v1"),
+        BackendKind::OpenAi | BackendKind::Responses if bare == "https://api.openai.com" => {
+            format!("{bare}/v1")
+        }
         BackendKind::Vllm
         | BackendKind::Sglang
         | BackendKind::Ollama

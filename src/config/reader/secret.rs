@@ -94,14 +94,17 @@ fn from_environment(section: &Section<'_>, places: &SecretKeys, variable: &str) 
 /// Why a variable has nothing. What may be the secret itself is not repeated: mistakes stand in logs.
 pub(in crate::config) fn not_set(variable: &str) -> ValueError {
     if KEY_BEGINNINGS.iter().any(|beginning| variable.starts_with(beginning)) {
-        let remedy = "export it under a name and write that name here; this one stood in a file, so take a new one";
+        let remedy =
+            "export it under a name and write that name here; this one stood in a file, so take a new one";
         return ValueError::new("a secret in place of the name of a variable", remedy);
     }
     match variable.trim_start_matches('$').trim_matches(['{', '}']) {
         bare if bare == variable => {
             ValueError::new(format!("{variable} is not set"), "export it before starting")
         }
-        bare => ValueError::new(format!("{variable} is not set"), format!("write the name alone: \"{bare}\"")),
+        bare => {
+            ValueError::new(format!("{variable} is not set"), format!("write the name alone: \"{bare}\""))
+        }
     }
 }
 
