@@ -77,6 +77,7 @@ pub(super) fn embedded() -> (BackendConfig, DeclaredModel) {
         config: served,
         model,
         is_thinking_known: true,
+        is_price_listed: false,
         line: None,
     };
     (backend, declared)

@@ -91,7 +91,7 @@ const ODD_FACTOR: u64 = 200;
 fn is_price_odd(declared: &DeclaredModel) -> bool {
     let (Some(stated), Some(usual)) = (declared.model.tariff, declared.model.reference) else { return false };
     let (stated, usual) = (stated.rates.list, usual.rates.list);
-    is_far(stated.input, usual.input) || is_far(stated.output, usual.output)
+    declared.is_price_listed && (is_far(stated.input, usual.input) || is_far(stated.output, usual.output))
 }
 
 /// Nothing is far from what costs nothing.

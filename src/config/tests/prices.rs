@@ -149,4 +149,8 @@ fn a_price_for_a_thousand_tokens_or_for_one_is_doubted() {
     assert_eq!(of("250", "2000"), [told]);
     assert_eq!(of("0.00025", "0.002").len(), 1);
     assert_eq!(of("0.25", "0.000002").len(), 1);
+    let unlisted = "[[backend]]\nbase_url = 'http://127.0.0.1:1/v1'\n[[backend.model]]\nname = 'mine'\nprice_input = '15'\n\
+                    price_output = '75'\n";
+    let warnings = load_text(unlisted).unwrap().warnings;
+    assert!(warnings.iter().all(|warning| !warning.what.contains("is far from")), "{warnings:?}");
 }
