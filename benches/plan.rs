@@ -24,7 +24,7 @@ use stint_types::catalog::{
     ThinkingStopReason, TightestLimits, Vote,
 };
 use stint_types::chat::{Budget, Message, Request, Role};
-use stint_types::units::{Chance, Limit, Money, Preference, Price, Tokens, Unit, Window};
+use stint_types::units::{Amount, Chance, Limit, Money, Preference, Price, Tokens, Unit, Window};
 
 /// Counts what is asked of the system's allocator.
 struct Counting;
@@ -272,9 +272,15 @@ fn model(dear: u64) -> Model {
 fn limits(world: &mut World) {
     let limit = |unit| Limit::of_key(unit, Window::Month);
     world.allowance.overall = TightestLimits {
-        money: Some(RemainingQuota { limit: limit(Unit::Money), amount: Money(20_000_000), resets_at: None }),
+        money: Some(RemainingQuota {
+            limit: limit(Unit::Money),
+            max: Amount::Money(Money(1_000_000_000)),
+            amount: Money(20_000_000),
+            resets_at: None,
+        }),
         thinking: Some(RemainingQuota {
             limit: limit(Unit::Thinking),
+            max: Amount::Thinking(Tokens(1_000_000)),
             amount: Tokens(50_000),
             resets_at: None,
         }),

@@ -5,6 +5,7 @@ use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
 
+use super::error::new_causes;
 use super::keys_cli::{self, KeysCommand};
 use super::models_cli::{self, ModelsCommand};
 use super::server_call::harmless;
@@ -103,10 +104,8 @@ pub fn main() -> ExitCode {
 #[expect(clippy::print_stderr, reason = "the command line's own words")]
 fn fail(error: &dyn std::error::Error) -> ExitCode {
     eprintln!("stint: {}", harmless(&error.to_string()));
-    let mut source = error.source();
-    while let Some(cause) = source {
-        eprintln!("  because: {}", harmless(&cause.to_string()));
-        source = cause.source();
+    for cause in new_causes(error) {
+        eprintln!("  because: {}", harmless(&cause));
     }
     ExitCode::FAILURE
 }

@@ -108,6 +108,42 @@ pub enum ModelError {
 
 /// An error with all its causes, in one line.
 pub(super) fn error_chain(error: &dyn Error) -> String {
-    let causes = std::iter::successors(error.source(), |&cause| cause.source());
-    causes.fold(error.to_string(), |chain, cause| format!("{chain}: {cause}"))
+    new_causes(error).iter().fold(error.to_string(), |chain, cause| format!("{chain}: {cause}"))
+}
+
+/// The causes of an error, without those that say nothing new: libraries end their own words with those of their causes.
+pub(super) fn new_causes(error: &dyn Error) -> Vec<String> {
+    let mut last = error.to_string();
+    let mut causes = Vec::new();
+    for cause in std::iter::successors(error.source(), |&cause| cause.source()) {
+        let told = cause.to_string();
+        if !last.ends_with(&told) {
+            causes.push(told.clone());
+        }
+        last = told;
+    }
+    causes
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[derive(Debug, thiserror::Error)]
+    #[error("{0}")]
+    struct Told(&'static str, #[source] Option<Box<Told>>);
+
+    #[test]
+    fn a_cause_that_says_nothing_new_is_left_out() {
+        let full = || Told("the disk is full", None);
+        let database = Told("error of the database: the disk is full", Some(Box::new(full())));
+        let ledger = Told("the ledger cannot be opened", Some(Box::new(database)));
+        assert_eq!(new_causes(&ledger), ["error of the database: the disk is full"]);
+        assert_eq!(
+            error_chain(&ledger),
+            "the ledger cannot be opened: error of the database: the disk is full"
+        );
+        let other = Told("it cannot be opened", Some(Box::new(full())));
+        assert_eq!(new_causes(&other), ["the disk is full"]);
+    }
 }

@@ -4,7 +4,7 @@ use std::collections::HashSet;
 
 use stint_types::catalog::Catalog;
 use stint_types::tenant::{AccountTerms, LimitSelector, Percent, TenantLimit};
-use stint_types::units::{AccountId, Amount, Count, Money, Tokens, Unit, Window, Zone};
+use stint_types::units::{AccountId, Amount, Count, Money, Tokens, Unit, Window, Zone, nearest_within};
 
 use super::reader::{Section, suggest};
 
@@ -23,6 +23,8 @@ pub(super) struct DeclaredAccounts<'c> {
     terms: Vec<AccountTerms>,
     /// There may be thousands.
     names: HashSet<AccountId>,
+    /// How many of the terms, from the first on, are those of an `[[account]]`.
+    accounts: usize,
     /// What limits on models may name.
     catalog: &'c Catalog,
 }
@@ -30,7 +32,8 @@ pub(super) struct DeclaredAccounts<'c> {
 impl<'c> DeclaredAccounts<'c> {
     /// Every `[[account]]`.
     pub(super) fn read(root: &Section<'_>, catalog: &'c Catalog) -> DeclaredAccounts<'c> {
-        let mut accounts = DeclaredAccounts { terms: Vec::new(), names: HashSet::new(), catalog };
+        let mut accounts =
+            DeclaredAccounts { terms: Vec::new(), names: HashSet::new(), accounts: 0, catalog };
         for section in root.sections("account") {
             let name =
                 section.require::<String>("name", "write its path, like \"acme\" or \"acme/research\"");
@@ -39,6 +42,7 @@ impl<'c> DeclaredAccounts<'c> {
                 accounts.add(&section, AccountTerms { account, ..terms });
             }
         }
+        accounts.accounts = accounts.terms.len();
         accounts
     }
 
@@ -51,6 +55,9 @@ impl<'c> DeclaredAccounts<'c> {
             Some(parent) => Some(path(section, "account", &parent)?),
             None => None,
         };
+        if let Some(parent) = &parent {
+            self.warn_misspelt(section, parent);
+        }
         let account = path(section, "name", &name?)?;
         let account = match parent {
             Some(parent) => path(section, "name", parent.child(account.as_str()).as_str())?,
@@ -58,6 +65,21 @@ impl<'c> DeclaredAccounts<'c> {
         };
         self.add(section, AccountTerms { account: account.clone(), ..terms });
         Some(account)
+    }
+
+    /// Nobody need declare an account. One that is nearly declared would be without the limits that its writer has in mind.
+    fn warn_misspelt(&self, section: &Section<'_>, account: &AccountId) {
+        let slips_max = (account.name().chars().count() / 4).min(2);
+        if slips_max == 0 || self.names.contains(account) {
+            return;
+        }
+        let declared = self.terms.iter().take(self.accounts).map(|terms| terms.account.as_str());
+        let others = declared.filter(|other| unnumbered(other) != unnumbered(account.as_str()));
+        if let Some(near) = nearest_within(account.as_str(), others, slips_max) {
+            let what =
+                format!("there is no [[account]] \"{account}\": no limits hold for it but those above it");
+            section.warn("account", what, format!("did you mean \"{near}\"?"));
+        }
     }
 
     fn add(&mut self, section: &Section<'_>, terms: AccountTerms) {
@@ -71,6 +93,11 @@ impl<'c> DeclaredAccounts<'c> {
     pub(super) fn into_terms(self) -> Vec<AccountTerms> {
         self.terms
     }
+}
+
+/// A path without a number at its end: `team1` is no slip of the fingers for `team2`.
+fn unnumbered(path: &str) -> &str {
+    path.trim_end_matches(|last: char| last.is_ascii_digit())
 }
 
 pub(super) fn path(section: &Section<'_>, key: &str, path: &str) -> Option<AccountId> {

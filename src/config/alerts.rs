@@ -3,7 +3,7 @@
 use reqwest::Url;
 
 use super::reader::Section;
-use super::reader::secret::reject_unset;
+use super::reader::secret::not_set;
 
 /// `[alerts]`: the webhook, if any. Its address may be a secret of its own, so it may be kept in the environment.
 pub(super) fn webhook(root: &Section<'_>) -> Option<Url> {
@@ -12,7 +12,7 @@ pub(super) fn webhook(root: &Section<'_>) -> Option<Url> {
     let named = alerts.get::<String>("webhook_env").and_then(|variable| {
         let value = (alerts.document().env)(&variable).filter(|value| !value.trim().is_empty());
         if value.is_none() {
-            reject_unset(&alerts, "webhook_env", &variable);
+            alerts.reject_value("webhook_env", not_set(&variable));
         }
         value.map(|text| ("webhook_env", text))
     });

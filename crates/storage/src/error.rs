@@ -152,6 +152,9 @@ pub enum StorageError {
         "the database at {0} is not empty: make a new one (`createdb`) and name that; nothing is moved aside there"
     )]
     NotEmpty(String),
+    /// A file that is to be restored is empty, or a database of something else.
+    #[error("{0} holds no books: it is empty, or no backup of stint's; nothing of it is restored")]
+    Bookless(PathBuf),
     /// What is to be restored has nothing of ours.
     #[error("{0} holds no books, or those of another schema than the database's: nothing of it is restored")]
     Foreign(PathBuf),

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use futures_util::future::join_all;
 
 use crate::app::output::print_line;
-use crate::config::{BackendConfig, ModelSource, Settings};
+use crate::config::{self, BackendConfig, ModelSource, Settings};
 use stint_backend::remote::model_lister::{ModelListApi, ModelLister};
 use stint_backend::remote::{Connections, Settings as Upstream};
 use stint_backend::{Failure, Fault};
@@ -135,6 +135,38 @@ fn describe_result(
         Err(failure) if failure.fault == Fault::Caller => {
             (format!("answers, in {took} ms, and lists no models"), true)
         }
-        Err(failure) => (format!("cannot be used: {failure}"), false),
+        Err(failure) => {
+            (format!("cannot be used: {failure}{}", hint(&failure.message, &config::environment)), false)
+        }
+    }
+}
+
+/// What an operator may have overlooked.
+fn hint(message: &str, env: &dyn Fn(&str) -> Option<String>) -> String {
+    if message == "the upstream answered 404" {
+        return "; its API may begin elsewhere: compare base_url with the provider's page, most end with /v1".to_owned();
+    }
+    let variables = ["HTTPS_PROXY", "https_proxy", "HTTP_PROXY", "http_proxy", "ALL_PROXY", "all_proxy"];
+    let proxy = variables.into_iter().find(|name| env(name).is_some());
+    match proxy.filter(|_| !message.starts_with("the upstream answered")) {
+        Some(name) => {
+            format!("; {name} is set and not used here: name the proxy by proxy on the [[backend]]")
+        }
+        None => String::new(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_address_without_its_version_and_a_proxy_of_the_environment_are_pointed_out() {
+        let env = |name: &str| (name == "https_proxy").then(|| "http://proxy:3128".to_owned());
+        assert!(hint("the upstream answered 404", &env).contains("most end with /v1"));
+        assert_eq!(hint("the upstream answered 500", &env), "");
+        let told = "; https_proxy is set and not used here: name the proxy by proxy on the [[backend]]";
+        assert_eq!(hint("the upstream cannot be reached", &env), told);
+        assert_eq!(hint("the upstream cannot be reached", &|_| None), "");
     }
 }

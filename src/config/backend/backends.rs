@@ -84,7 +84,8 @@ fn models_by_name(document: &Document<'_>, all: &[DeclaredModel]) -> ModelMap {
     for DeclaredModel { model, line, .. } in all {
         if catalog.insert(model.name.clone(), Arc::new(model.clone())).is_some() {
             let what = format!("a second model \"{}\"", model.name);
-            let remedy = "give it another name, and say upstream = \"…\" for its name there";
+            let remedy = "give it another name, and say upstream = \"…\" for its name there; for a second place of one model \
+                          write [[backend.deployment]]";
             document.reject(*line, "backend.model.name".to_owned(), ValueError::new(what, remedy));
         }
     }

@@ -6,6 +6,7 @@ use reqwest::Url;
 
 use crate::config::reader::Section;
 
+use super::host::is_provider;
 use super::kind::BackendKind;
 
 /// What no API begins with.
@@ -22,6 +23,10 @@ pub(super) fn base_url(section: &Section<'_>, kind: BackendKind, stated: &str) -
     if Url::parse(stated).is_ok_and(|url| url.host_str().is_some_and(tells_secrets)) {
         let remedy = "write the address of the model's server";
         section.reject("base_url", "leads to where a cloud tells a machine its own secrets", remedy);
+    }
+    if Url::parse(stated).is_ok_and(|url| travels_in_the_open(&url)) {
+        let what = "plain http to a provider: the key and all prompts travel unencrypted";
+        section.warn("base_url", what, "write https://");
     }
     let bare = stated.trim_end_matches('/');
     if let Some(endpoint) = ENDPOINTS.iter().find(|endpoint| bare.ends_with(*endpoint)) {
@@ -46,12 +51,21 @@ fn tells_secrets(host: &str) -> bool {
     is_link_local || METADATA_HOSTS.contains(&bare)
 }
 
+/// Whether what is sent to a provider can be read on the way. Other hosts may be near under any name.
+fn travels_in_the_open(url: &Url) -> bool {
+    url.scheme() == "http" && is_provider(url.host_str())
+}
+
 /// With the version where a kind that wants one is given a bare host, and without it where a kind wants none.
 fn with_version(kind: BackendKind, bare: &str) -> String {
     let is_host_alone = Url::parse(bare).is_ok_and(|url| url.path() == "/");
     match kind {
         BackendKind::LlamaCpp | BackendKind::DeepSeek => bare.strip_suffix("/v1").unwrap_or(bare).to_owned(),
         BackendKind::Gemini if is_host_alone => format!("{bare}/v1beta"),
+        // Others who speak this API may begin it at their root.
+        BackendKind::OpenAi | BackendKind::Responses if bare == "https://api.openai.com" => {
+            format!("{bare}/v1")
+        }
         BackendKind::Vllm
         | BackendKind::Sglang
         | BackendKind::Ollama
@@ -139,5 +153,22 @@ mod tests {
         check(BackendKind::Gemini, "https://host", "https://host/v1beta");
         check(BackendKind::LlamaCpp, "http://gpu:8080/v1", "http://gpu:8080");
         check(BackendKind::OpenAi, "http://gpu:8000", "http://gpu:8000");
+        for kind in [BackendKind::OpenAi, BackendKind::Responses] {
+            check(kind, "https://api.openai.com", "https://api.openai.com/v1");
+            check(kind, "https://api.openai.com/v1", "https://api.openai.com/v1");
+        }
+    }
+
+    #[test]
+    fn plain_http_to_a_provider_is_doubted() {
+        let check = |url: &str, expected| {
+            assert_eq!(travels_in_the_open(&Url::parse(url).unwrap()), expected, "{url}");
+        };
+        for url in ["http://api.openai.com/v1", "http://openrouter.ai/api/v1"] {
+            check(url, true);
+        }
+        for url in ["https://api.openai.com/v1", "http://127.0.0.1:8000", "http://gpu.acme.com:8000"] {
+            check(url, false);
+        }
     }
 }

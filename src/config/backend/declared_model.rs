@@ -13,6 +13,8 @@ pub(super) struct DeclaredModel {
     pub(super) model: Model,
     /// Whether it is configured how it thinks, in the section itself or in a catalogue entry.
     pub(super) is_thinking_known: bool,
+    /// Whether the catalogue has a price under its name, at any host.
+    pub(super) is_price_listed: bool,
     /// Where; none for the embedded one.
     pub(super) line: Option<usize>,
 }

@@ -69,6 +69,7 @@ pub(super) fn default_model(name: &str, base: &BackendDefaults, line: Option<usi
         },
         model,
         is_thinking_known: false,
+        is_price_listed: false,
         line,
     }
 }

@@ -56,14 +56,13 @@ pub(super) fn embedded() -> (BackendConfig, DeclaredModel) {
         specialty: Some(Specialty::Arithmetic),
         conversation: ConversationRules::default(),
     };
-    let (upstream, possible) = (name.to_string(), vec![EnforcementClass::Inline]);
     let (source, deployments) = (ModelSource::Embedded(local_settings()), Vec::new());
     let served = ModelConfig {
+        upstream: name.to_string(),
         name,
         kind: None,
-        upstream,
         host: None,
-        possible_classes: possible,
+        possible_classes: vec![EnforcementClass::Inline],
         source,
         ability: None,
         curve: None,
@@ -77,6 +76,7 @@ pub(super) fn embedded() -> (BackendConfig, DeclaredModel) {
         config: served,
         model,
         is_thinking_known: true,
+        is_price_listed: false,
         line: None,
     };
     (backend, declared)

@@ -76,7 +76,9 @@ impl<'d> KnownModels<'d> {
         }
         add_self_hosted_capabilities(&mut model, base);
         let names = name_variants(upstream);
-        model.model.reference = self.reference_price(base, &names);
+        let listed = names.iter().find_map(|name| self.listed_price(base, name));
+        model.is_price_listed = listed.is_some();
+        model.model.reference = self.reference_price(base, listed);
         if model.config.ability.is_none() {
             self.find_ability(&names, &mut model);
         }
@@ -90,8 +92,7 @@ impl<'d> KnownModels<'d> {
 
     /// What a model is weighed at where nobody writes a price: what the catalogue knows under its name, at any host
     /// there; else what one's own models are taken to cost.
-    fn reference_price(&self, base: &BackendDefaults, names: &[String]) -> Option<Tariff> {
-        let listed = names.iter().find_map(|name| self.listed_price(base, name));
+    fn reference_price(&self, base: &BackendDefaults, listed: Option<Tariff>) -> Option<Tariff> {
         listed.or_else(|| base.is_self_hosted().then_some(self.own_price))
     }
 

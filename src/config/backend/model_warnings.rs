@@ -34,9 +34,10 @@ pub(super) fn warn_models(document: &Document<'_>, all: &[DeclaredModel]) {
 type ModelWarning = (fn(&DeclaredModel) -> bool, fn(&[&DeclaredModel]) -> ValueError);
 
 /// The last is about choosing.
-const MODEL_WARNINGS: [ModelWarning; 6] = [
+const MODEL_WARNINGS: [ModelWarning; 7] = [
     (is_reference_priced, reference_priced),
     (is_unpriced, unpriced),
+    (is_price_odd, odd_price),
     (is_boundless, boundless),
     (is_thinking_unknown, thinking_unknown),
     (lacks_capabilities, no_capabilities),
@@ -81,6 +82,39 @@ fn unpriced(models: &[&DeclaredModel]) -> ValueError {
         names(models)
     );
     ValueError::new(what, PRICES)
+}
+
+/// From how many times as much or as little on a price is hardly meant: one for a thousand tokens, or for a single one, is further off.
+const ODD_FACTOR: u64 = 200;
+
+/// A limit on money would be used up at once, or never.
+fn is_price_odd(declared: &DeclaredModel) -> bool {
+    let (Some(stated), Some(usual)) = (declared.model.tariff, declared.model.reference) else { return false };
+    let (stated, usual) = (stated.rates.list, usual.rates.list);
+    declared.is_price_listed && (is_far(stated.input, usual.input) || is_far(stated.output, usual.output))
+}
+
+/// Nothing is far from what costs nothing.
+fn is_far(stated: Price, usual: Price) -> bool {
+    let (stated, usual) = (stated.per_million_tokens.0, usual.per_million_tokens.0);
+    let (less, more) = (stated.min(usual), stated.max(usual));
+    less > 0 && more / less >= ODD_FACTOR
+}
+
+fn odd_price(models: &[&DeclaredModel]) -> ValueError {
+    let each: Vec<String> = models.iter().filter_map(|declared| both_prices(&declared.model)).collect();
+    let what = format!("a price is far from what such models cost: {}", each.join(", "));
+    ValueError::new(what, "prices are dollars for a million tokens: compare them with your provider's")
+}
+
+/// What is stated for a model, and what is known.
+fn both_prices(model: &Model) -> Option<String> {
+    let Prices { input, output } = model.tariff?.rates.list;
+    let usual = model.reference?.rates.list;
+    let [input, output, usual_input, usual_output] =
+        [input, output, usual.input, usual.output].map(|price| price.per_million_tokens);
+    let name = &model.name;
+    Some(format!("{name} has {input} and {output}, in place of about {usual_input} and {usual_output}"))
 }
 
 fn names(models: &[&DeclaredModel]) -> String {

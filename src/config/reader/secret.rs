@@ -6,8 +6,12 @@ use std::path::Path;
 use stint_backend::remote::Secret;
 use stint_storage::DatabaseUrl;
 
+use super::diagnostic::ValueError;
 use super::document::SecretsPolicy;
 use super::section::Section;
+
+/// How keys of providers begin.
+const KEY_BEGINNINGS: [&str; 5] = ["sk-", "AIza", "xai-", "gsk_", "hf_"];
 
 /// Where a secret may be named, and where it must not stand.
 #[derive(Debug)]
@@ -71,11 +75,12 @@ fn is_required(section: &Section<'_>, places: &SecretKeys) -> bool {
 fn from_environment(section: &Section<'_>, places: &SecretKeys, variable: &str) -> Option<String> {
     let Some(value) = (section.document().env)(variable).filter(|value| !value.trim().is_empty()) else {
         if is_required(section, places) {
-            reject_unset(section, places.variable, variable);
+            section.reject_value(places.variable, not_set(variable));
         }
         return None;
     };
     let secret = one_line(&value);
+    warn_quoted(section, places.variable, secret.as_deref());
     if secret.is_none() && is_required(section, places) {
         section.reject(
             places.variable,
@@ -86,21 +91,41 @@ fn from_environment(section: &Section<'_>, places: &SecretKeys, variable: &str) 
     secret
 }
 
-/// Rejects a key whose variable is not set. What stands there may be the secret itself, written in the wrong place: it is repeated
+/// Why a variable has nothing. What stands in place of its name may be the secret itself. Mistakes stand in logs, so it is repeated
 /// only where it is a usual name.
-pub(in crate::config) fn reject_unset(section: &Section<'_>, key: &str, variable: &str) {
-    if is_usual_name(variable) {
-        section.reject(key, format!("{variable} is not set"), "export it before starting");
-    } else {
-        let remedy = "write the name of a variable that has the secret, never the secret";
-        section.reject(key, "what it names is not set, and not shown, since it may be a secret", remedy);
+pub(in crate::config) fn not_set(variable: &str) -> ValueError {
+    if KEY_BEGINNINGS.iter().any(|beginning| variable.starts_with(beginning)) {
+        let remedy =
+            "export it under a name and write that name here; this one stood in a file, so take a new one";
+        return ValueError::new("a secret in place of the name of a variable", remedy);
     }
+    let bare = variable.trim_start_matches('$').trim_matches(['{', '}']);
+    if !is_usual_name(bare) {
+        let remedy = "write the name of a variable that has the secret, never the secret";
+        return ValueError::new("what it names is not set, and not shown, since it may be a secret", remedy);
+    }
+    let remedy = match bare == variable {
+        true => "export it before starting".to_owned(),
+        false => format!("write the name alone: \"{bare}\""),
+    };
+    ValueError::new(format!("{variable} is not set"), remedy)
 }
 
 /// Whether a text is what variables are usually called. Keys of providers nearly always have small letters or other signs.
 pub(in crate::config) fn is_usual_name(variable: &str) -> bool {
     let is_usual = |byte: u8| byte.is_ascii_uppercase() || byte.is_ascii_digit() || byte == b'_';
     !variable.starts_with(|first: char| first.is_ascii_digit()) && variable.bytes().all(is_usual)
+}
+
+/// Files of variables as Docker reads them have no quotation marks: these would be sent with the secret.
+fn warn_quoted(section: &Section<'_>, key: &str, secret: Option<&str>) {
+    let is_within = |mark: char| {
+        secret.is_some_and(|text| text.len() > 1 && text.starts_with(mark) && text.ends_with(mark))
+    };
+    if is_within('"') || is_within('\'') {
+        let remedy = "take them away if they are not part of it: Docker keeps those of its --env-file";
+        section.warn(key, "what it names stands in quotation marks, which are sent too", remedy);
+    }
 }
 
 /// A secret without what editors and shells put around it; nothing if it has a line break or another control character inside, which no
@@ -119,7 +144,10 @@ fn from_file(section: &Section<'_>, places: &SecretKeys, file: &Path) -> Option<
     let alone = "put the secret alone into that file";
     match section.document().files.read(file).map(|text| one_line(&text)) {
         Ok(Some(secret)) if secret.is_empty() => missing(format!("{} is empty", file.display()), alone),
-        Ok(Some(secret)) => return Some(secret),
+        Ok(Some(secret)) => {
+            warn_quoted(section, places.file, Some(&secret));
+            return Some(secret);
+        }
         Ok(None) => missing(format!("{} has more than one line", file.display()), alone),
         Err(error) => {
             let may_not = error.kind() == io::ErrorKind::PermissionDenied;

@@ -30,6 +30,41 @@ fn a_ledger_on_a_server_is_named_by_a_variable_or_a_file_and_shows_no_password()
 }
 
 #[test]
+fn what_stands_in_place_of_a_variables_name_is_told_without_a_secret() {
+    let of = |written: &str| {
+        let text = format!(
+            "[[backend]]\nbase_url = 'http://127.0.0.1:1'\nmodels = ['m']\napi_key_env = '{written}'\n"
+        );
+        load_text(&text).unwrap_err().errors[0].to_string()
+    };
+    for written in ["$NO_KEY", "${NO_KEY}"] {
+        let told =
+            format!("line 4: backend.api_key_env: {written} is not set; write the name alone: \"NO_KEY\"");
+        assert_eq!(of(written), told);
+    }
+    for secret in ["sk-proj-1234567890", "AIzaSy1234567890"] {
+        let told = of(secret);
+        assert!(told.contains("a secret in place of the name of a variable"), "{told}");
+        assert!(!told.contains("1234567890"), "{told}");
+    }
+}
+
+/// Docker sends the quotation marks of its files of variables along.
+#[test]
+fn a_secret_in_quotation_marks_is_doubted() {
+    let warned = |value: &'static str| {
+        let env = move |name: &str| if name == "QUOTED" { Some(value.to_owned()) } else { env(name) };
+        let text = "[[backend]]\nbase_url = 'http://127.0.0.1:1'\nmodels = ['m']\napi_key_env = 'QUOTED'\n";
+        let warnings = load_with(text, &env).unwrap().warnings;
+        warnings
+            .iter()
+            .any(|warning| warning.key == "backend.api_key_env" && warning.what.contains("quotation"))
+    };
+    assert!(warned("\"sk-1\"") && warned("'sk-1'\n"));
+    assert!(!warned("sk-1") && !warned("\"sk-1") && !warned("\""));
+}
+
+#[test]
 fn the_environment_goes_before_the_file() {
     let env = |name: &str| match name {
         "STINT_LISTEN" => Some("127.0.0.1:9999".to_owned()),

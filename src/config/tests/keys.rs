@@ -123,3 +123,22 @@ fn a_key_may_have_two_hashes_while_one_replaces_the_other() {
     let shared = load_text(&format!("[[key]]\nname = 'alice'\nhash = ['{new}', '{old}']\n{other}"));
     assert_eq!(shared.map(drop).unwrap_err().errors[0].what, "the hash of \"alice\" too");
 }
+
+/// Its spending would be in nobody's budget.
+#[test]
+fn a_key_of_an_account_that_is_nearly_declared_is_doubted() {
+    let of = |account: &str| {
+        let declared = "[[account]]\nname = 'acme/research'\n[[account]]\nname = 'acme/team1'\n";
+        let key = format!("[[key]]\nname = 'alice'\naccount = '{account}'\nhash = '{}'\n", hash("sk-alice"));
+        let warnings = load_text(&format!("{declared}{key}")).unwrap().warnings;
+        let told = warnings.iter().map(ToString::to_string);
+        told.filter(|told| told.contains("key.account")).collect::<Vec<_>>()
+    };
+    let told = "line 7: key.account: there is no [[account]] \"acme/reserch\": no limits hold for it but those above it; \
+                did you mean \"acme/research\"?";
+    assert_eq!(of("acme/reserch"), [told]);
+    assert_eq!(of("amce/research").len(), 1);
+    for account in ["acme/research", "acme", "acme/sales", "acme/team2", "elsewhere"] {
+        assert_eq!(of(account), Vec::<String>::new(), "{account}");
+    }
+}

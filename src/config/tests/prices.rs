@@ -130,3 +130,27 @@ fn what_is_taken_outside_the_peak_is_a_share_of_the_prices_and_forgotten_with_th
         assert!(mistakes.contains(says), "{wrong}: {mistakes}");
     }
 }
+
+#[test]
+fn a_price_for_a_thousand_tokens_or_for_one_is_doubted() {
+    let of = |input: &str, output: &str| {
+        let text = format!(
+            "[[backend]]\nbase_url = 'https://api.openai.com/v1'\napi_key_env = 'OPENAI_API_KEY'\n[[backend.model]]\n\
+             name = 'gpt-5-mini'\nprice_input = '{input}'\nprice_output = '{output}'\n"
+        );
+        let warnings = load_text(&text).unwrap().warnings;
+        let told = warnings.into_iter().map(|warning| warning.what);
+        told.filter(|what| what.contains("is far from")).collect::<Vec<_>>()
+    };
+    for (input, output) in [("0.25", "2"), ("0", "0"), ("0.1", "1"), ("2.5", "20")] {
+        assert_eq!(of(input, output), Vec::<String>::new(), "{input} {output}");
+    }
+    let told = "a price is far from what such models cost: gpt-5-mini has 250 and 2000, in place of about 0.25 and 2";
+    assert_eq!(of("250", "2000"), [told]);
+    assert_eq!(of("0.00025", "0.002").len(), 1);
+    assert_eq!(of("0.25", "0.000002").len(), 1);
+    let unlisted = "[[backend]]\nbase_url = 'http://127.0.0.1:1/v1'\n[[backend.model]]\nname = 'mine'\nprice_input = '15'\n\
+                    price_output = '75'\n";
+    let warnings = load_text(unlisted).unwrap().warnings;
+    assert!(warnings.iter().all(|warning| !warning.what.contains("is far from")), "{warnings:?}");
+}

@@ -211,15 +211,22 @@ impl From<Failure> for ApiError {
                 let message = "the model's provider refuses this gateway's own key or account; only its operator can mend that";
                 ApiError::credential_refused(message.to_owned())
             }
-            Fault::Backend => {
-                let message = "the model's backend failed; the operator's log has the reason";
-                let mut problem = ApiError::new(StatusCode::BAD_GATEWAY, "server_error", message);
-                // An unknown model stays unknown until the operator mends that.
-                problem.0.is_final = failure.retry < Retry::Again;
-                problem.with_code(codes::UPSTREAM_FAILED)
-            }
+            Fault::Backend => of_backend(failure.retry),
         }
     }
+}
+
+/// An unknown model, for one, stays unknown until the operator mends that.
+fn of_backend(retry: Retry) -> ApiError {
+    let is_final = retry < Retry::Again;
+    let message = if is_final {
+        "the model's backend does not serve this, however often it is asked; the operator's log has the reason"
+    } else {
+        "the model's backend failed; the operator's log has the reason"
+    };
+    let mut problem = ApiError::new(StatusCode::BAD_GATEWAY, "server_error", message);
+    problem.0.is_final = is_final;
+    problem.with_code(codes::UPSTREAM_FAILED)
 }
 
 /// The model has no room, or its provider gives none.
@@ -311,7 +318,10 @@ mod tests {
             assert_eq!((response.status(), told), (StatusCode::BAD_GATEWAY, expected));
         };
         check(Failure::new(Fault::Credential, "the upstream answered 401"), Some("false"));
-        check(Failure::new(Fault::Backend, "the upstream answered 404").retry_elsewhere(), Some("false"));
+        let unknown = || Failure::new(Fault::Backend, "the upstream answered 404").retry_elsewhere();
+        check(unknown(), Some("false"));
+        let told = ApiError::from(unknown()).to_json().to_string();
+        assert!(told.contains("however often it is asked"), "{told}");
         check(Failure::new(Fault::Backend, "the upstream answered 500"), None);
         let resting = ApiError::from(RequestRefusal::CredentialRefused).into_response();
         assert_eq!(resting.status(), StatusCode::BAD_GATEWAY);

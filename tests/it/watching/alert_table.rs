@@ -363,6 +363,41 @@ fn upstreams() -> Vec<Alert> {
                 ),
             ],
         },
+        // Where callers give up before a call may take no longer, no call has failed.
+        Alert {
+            name: "StintCallersHangUp",
+            expression: "sum by (instance, model) (increase(stint_requests_total{outcome=\"hung_up\"}[15m])) > 9 \
+                         unless sum by (instance, model) (increase(stint_requests_total{outcome=\"finished\"}[15m])) > 0",
+            hold: "0m",
+            severity: Page,
+            summary: "The callers of {{ $labels.model }} hang up, and nobody was answered in a quarter of an hour",
+            remedy: "Its upstream takes requests and says nothing: see the provider's status page, and take the model out meanwhile.",
+            labels: MODEL,
+            fires: &[
+                (
+                    "stint_requests_total{instance=\"a\", route=\"m\", model=\"m\", outcome=\"hung_up\"}",
+                    "0+0x44 1+1x15",
+                ),
+                (
+                    "stint_requests_total{instance=\"a\", route=\"m\", model=\"m\", outcome=\"finished\"}",
+                    "7+0x60",
+                ),
+            ],
+            quiet: &[
+                (
+                    "stint_requests_total{instance=\"a\", route=\"m\", model=\"m\", outcome=\"hung_up\"}",
+                    "0+0x44 1+1x15",
+                ),
+                (
+                    "stint_requests_total{instance=\"a\", route=\"m\", model=\"m\", outcome=\"finished\"}",
+                    "7+0x55 8+0x4",
+                ),
+                (
+                    "stint_requests_total{instance=\"a\", route=\"n\", model=\"n\", outcome=\"hung_up\"}",
+                    "0+0x50 1 2 3+0x7",
+                ),
+            ],
+        },
         Alert {
             name: "StintTargetLeftAlone",
             expression: "avg_over_time(stint_backend_state[10m]) < 0.5 and stint_backend_state offset 10m >= 0",

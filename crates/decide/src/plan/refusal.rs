@@ -118,7 +118,7 @@ pub enum PlanRefusal {
     /// What is left under a limit is too little.
     #[error(
         "needs {needed}, and {limit} has {left} left: {}",
-        remedy(limit, *needed, *resets_at, member)
+        remedy(limit, *needed, *resets_at, *exceeds_limit, member)
     )]
     InsufficientQuota {
         /// Which limit.
@@ -129,6 +129,8 @@ pub enum PlanRefusal {
         left: Amount,
         /// When the limit starts again.
         resets_at: Option<Timestamp>,
+        /// Whether it is more than the whole limit, so that waiting does not help.
+        exceeds_limit: bool,
         /// What the caller calls thought and answer together.
         member: &'static str,
     },
@@ -190,13 +192,20 @@ fn setting(what: &str) -> String {
 }
 
 /// What to do about a limit that is too small.
-fn remedy(limit: &Limit, needed: Amount, resets_at: Option<Timestamp>, member: &str) -> String {
+fn remedy(
+    limit: &Limit,
+    needed: Amount,
+    resets_at: Option<Timestamp>,
+    exceeds_limit: bool,
+    member: &str,
+) -> String {
     let less = match needed {
         Amount::Thinking(_) => "state a smaller thinking budget or none".to_owned(),
         _ => format!("ask for less, as with a lower {member}"),
     };
     match (&limit.holder, resets_at) {
         (Holder::Episode, _) => format!("{less}, or begin another run"),
+        _ if exceeds_limit => format!("{less}, or have it raised: this is more than the whole limit"),
         (_, Some(_)) => format!("{less}, wait until it resets, or have it raised"),
         (_, None) => format!("{less}, or have it raised"),
     }
@@ -352,22 +361,27 @@ mod tests {
 
     #[test]
     fn a_limit_that_is_too_small_comes_with_what_to_ask_for_instead() {
-        let check = |needed, left, words: &str| {
+        let check_at = |needed, left, (resets_at, exceeds_limit), words: &str| {
             let refusal = PlanRefusal::InsufficientQuota {
                 limit: Box::new(Limit::of_key(Amount::unit(needed), Window::Total)),
                 needed,
                 left,
-                resets_at: None,
+                resets_at,
+                exceeds_limit,
                 member: "max_tokens",
             };
             let said = refusal.to_string();
             assert!(said.contains(words), "{said}");
         };
+        let check = |needed, left, words: &str| check_at(needed, left, (None, false), words);
         let tokens = |tokens| Amount::Thinking(Tokens(tokens));
         check(tokens(20), tokens(0), "needs 20 thinking tokens, and key thinking total has 0 ");
         check(tokens(20), tokens(0), ": state a smaller thinking budget or none, or have it raised");
         let money = |nanos| Amount::Money(Money(nanos));
         check(money(2), money(1), ": ask for less, as with a lower max_tokens, or have it raised");
+        let resets = Some(Timestamp(7));
+        check_at(money(2), money(1), (resets, false), "max_tokens, wait until it resets, or have it raised");
+        check_at(money(2), money(1), (resets, true), "have it raised: this is more than the whole limit");
     }
 
     #[test]

@@ -104,22 +104,24 @@ impl<'a> SpendCaps<'a> {
     }
 
     fn refusal(&self, cap: &SpendCap<'_>, worst: WorstCase) -> PlanRefusal {
-        let lacks = |limit: &Limit, needed, left, resets_at| PlanRefusal::InsufficientQuota {
-            limit: Box::new(limit.clone()),
-            needed,
-            left,
-            resets_at,
-            member: self.member,
-        };
+        let lacks =
+            |limit: &Limit, max: Amount, needed: Amount, left, resets_at| PlanRefusal::InsufficientQuota {
+                limit: Box::new(limit.clone()),
+                needed,
+                left,
+                resets_at,
+                exceeds_limit: needed.size() > max.size(),
+                member: self.member,
+            };
         match cap {
             SpendCap::Cost(cost) => {
                 PlanRefusal::CostBudgetTooSmall { needed: worst.money, cost: *cost, member: self.cost }
             }
-            SpendCap::Money(_, RemainingQuota { limit, amount, resets_at }) => {
-                lacks(limit, Amount::Money(worst.money), Amount::Money(*amount), *resets_at)
+            SpendCap::Money(_, RemainingQuota { limit, max, amount, resets_at }) => {
+                lacks(limit, *max, Amount::Money(worst.money), Amount::Money(*amount), *resets_at)
             }
-            SpendCap::Thinking(_, RemainingQuota { limit, amount, resets_at }) => {
-                lacks(limit, Amount::Thinking(worst.thinking), Amount::Thinking(*amount), *resets_at)
+            SpendCap::Thinking(_, RemainingQuota { limit, max, amount, resets_at }) => {
+                lacks(limit, *max, Amount::Thinking(worst.thinking), Amount::Thinking(*amount), *resets_at)
             }
         }
     }

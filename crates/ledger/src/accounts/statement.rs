@@ -57,6 +57,11 @@ pub(crate) fn tightest(statuses: Vec<LimitStatus>, about: &RequestScope) -> Allo
 
 fn tighten<T: Ord>(least: &mut Option<RemainingQuota<T>>, status: LimitStatus, amount: T) {
     if least.as_ref().is_none_or(|least| amount < least.amount) {
-        *least = Some(RemainingQuota { limit: status.limit, amount, resets_at: status.resets_at });
+        *least = Some(RemainingQuota {
+            limit: status.limit,
+            max: status.max,
+            amount,
+            resets_at: status.resets_at,
+        });
     }
 }

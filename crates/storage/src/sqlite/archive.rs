@@ -64,6 +64,19 @@ impl SqliteArchive {
         &mut self.connection
     }
 
+    /// True if some version of Stint made its tables. An empty file is a database too, without any.
+    pub(super) async fn has_migrations(&mut self) -> Result<bool, StorageError> {
+        let sql = "SELECT count(*) FROM sqlite_master WHERE name = '_sqlx_migrations'";
+        let found: Result<i64, sqlx::Error> = sqlx::query_scalar(sql).fetch_one(&mut self.connection).await;
+        match found {
+            Ok(tables) => Ok(tables > 0),
+            Err(source) if fault_of(&source) == Some(DatabaseFault::Damaged) => {
+                Err(StorageError::Broken { path: self.path.clone(), source })
+            }
+            Err(source) => Err(self.read_error(source)),
+        }
+    }
+
     async fn versions(&mut self) -> Result<Vec<i64>, sqlx::Error> {
         let sql = "SELECT version FROM _sqlx_migrations WHERE success ORDER BY version";
         let rows = sqlx::query(sql).fetch_all(&mut self.connection).await?;

@@ -55,6 +55,9 @@ async fn checked(
     settings: &SqliteSettings,
 ) -> Result<VerifyReport, StorageError> {
     let mut source = SqliteArchive::open_any_version(backup).await?;
+    if !source.has_migrations().await? {
+        return Err(StorageError::Bookless(backup.to_owned()));
+    }
     source.back_up(copy).await?;
     source.close().await?;
     let settings = SqliteSettings { path: copy.to_owned(), ..settings.clone() };

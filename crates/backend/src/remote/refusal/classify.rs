@@ -29,6 +29,7 @@ impl UpstreamError {
                 refused(Fault::Credential, ": it refuses our key or our account")
             }
             403 if self.is_content_refusal() => self.refusal(&refused),
+            402 => refused(Fault::Credential, ": our account there has too little money"),
             401..=403 => refused(Fault::Credential, ""),
             429 => refused(Fault::Overload, ""),
             529 => failure(Fault::Overload, ""),
@@ -152,6 +153,8 @@ mod tests {
     #[test]
     fn a_refused_key_or_an_empty_account_is_ours() {
         check(401, "", Fault::Credential, "the upstream answered 401");
+        let message = "the upstream answered 402: our account there has too little money";
+        check(402, r#"{"error":{"message":"Insufficient Balance"}}"#, Fault::Credential, message);
         check(403, r#"{"error":"no"}"#, Fault::Credential, "the upstream answered 403");
         let flagged = "Your account was flagged: see our content policy";
         let body =

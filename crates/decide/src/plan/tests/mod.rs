@@ -171,11 +171,13 @@ fn key(unit: Unit) -> Limit {
 }
 
 fn money_left(amount: u64) -> Option<RemainingQuota<Money>> {
-    Some(RemainingQuota { limit: key(Unit::Money), amount: Money(amount), resets_at: Some(Timestamp(7)) })
+    let (limit, max) = (key(Unit::Money), Amount::Money(Money(u64::MAX)));
+    Some(RemainingQuota { limit, max, amount: Money(amount), resets_at: Some(Timestamp(7)) })
 }
 
 fn thinking_left(amount: u64) -> Option<RemainingQuota<Tokens>> {
-    Some(RemainingQuota { limit: key(Unit::Thinking), amount: Tokens(amount), resets_at: None })
+    let (limit, max) = (key(Unit::Thinking), Amount::Thinking(Tokens(u64::MAX)));
+    Some(RemainingQuota { limit, max, amount: Tokens(amount), resets_at: None })
 }
 
 fn effort_of(effort: f64, word: Option<&str>) -> Option<ReasoningEffort> {

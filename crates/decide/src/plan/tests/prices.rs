@@ -12,7 +12,8 @@ fn too_little_money_for_an_answer_alone_is_refused() {
     let (limit, left) = (Box::new(key(Unit::Money)), Amount::Money(Money(5)));
     let resets_at = Some(Timestamp(7));
     let (needed, member) = (Amount::Money(needed), "max_completion_tokens");
-    let refusal = PlanRefusal::InsufficientQuota { limit, needed, left, resets_at, member };
+    let exceeds_limit = false;
+    let refusal = PlanRefusal::InsufficientQuota { limit, needed, left, resets_at, exceeds_limit, member };
     check_refused(|w| w.allowance.overall.money = money_left(5), &refusal);
 }
 

@@ -125,6 +125,7 @@ fn what_is_left_lowers_effort_and_choice_but_refuses_a_stated_budget() {
             needed: Amount::Money(Money(10_000 + 400 * (800 + 4 + 56))),
             left: Amount::Money(Money(74_000)),
             resets_at: Some(Timestamp(7)),
+            exceeds_limit: false,
             member: "max_completion_tokens",
         },
     );

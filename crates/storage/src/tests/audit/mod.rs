@@ -213,6 +213,18 @@ async fn a_backup_that_is_wrong_is_not_restored() {
     }
 }
 
+/// What a backup onto a full disk leaves. `SQLite` takes it for a database without tables, whose books would be right.
+#[tokio::test]
+async fn an_empty_file_is_not_restored() {
+    let nowhere = BooksFixture::file();
+    let empty = nowhere.path("empty");
+    std::fs::write(&empty, b"").unwrap();
+    let refused = restore(&empty, &nowhere.settings(), true).await.unwrap_err().to_string();
+    assert!(refused.contains("holds no books"), "{refused}");
+    let told = Archive::open(&nowhere.settings()).await.unwrap_err().to_string();
+    assert!(told.starts_with("there are no books at"), "nothing is left of an attempt: {told}");
+}
+
 #[tokio::test]
 async fn a_backup_of_something_else_is_not_restored() {
     let (fixture, nowhere) = (BooksFixture::server(), BooksFixture::server());

@@ -4,13 +4,15 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::units::{Limit, Money, Timestamp, Tokens};
+use crate::units::{Amount, Limit, Money, Timestamp, Tokens};
 
 /// What is left under one limit.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RemainingQuota<T> {
     /// Which limit it is.
     pub limit: Limit,
+    /// All of it.
+    pub max: Amount,
     /// How much is left of it.
     pub amount: T,
     /// When it starts again; never, for a limit without a window.
