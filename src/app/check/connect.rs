@@ -144,7 +144,8 @@ fn describe_result(
 /// What an operator may have overlooked.
 fn hint(message: &str, env: &dyn Fn(&str) -> Option<String>) -> String {
     if message == "the upstream answered 404" {
-        return "; its API may begin elsewhere: compare base_url with the provider's page, most end with /v1".to_owned();
+        return "; its API may begin elsewhere: compare base_url with the provider's page, most end with /v1"
+            .to_owned();
     }
     let variables = ["HTTPS_PROXY", "https_proxy", "HTTP_PROXY", "http_proxy", "ALL_PROXY", "all_proxy"];
     let proxy = variables.into_iter().find(|name| env(name).is_some());

@@ -306,8 +306,7 @@ fn kind_name(value: &DeValue<'_>) -> &'static str {
 }
 
 fn integer<N: TryFrom<i128> + fmt::Debug>(value: &DeValue<'_>) -> Result<N, ValueError> {
-    let number =
-        value.as_integer().ok_or_else(|| wrong_kind(value, "a whole number", "write it like 80"))?;
+    let number = value.as_integer().ok_or_else(|| wrong_kind(value, "a whole number", "write it like 80"))?;
     let fits = parsed(number).and_then(|number| N::try_from(number).ok());
     fits.ok_or_else(|| {
         if number.as_str().starts_with('-') {
