@@ -82,12 +82,19 @@ fn source(parser: &Parser) -> Result<String, Box<dyn Error>> {
     };
     // Made-up models are for tests.
     let root = root.replace("#[cfg(any(test, feature = \"synth\"))]\npub mod synth;", "");
+    with_modules(parser, &root, &below)
+}
+
+/// A text with the modules that it names written out, those in their files as well. `below` is their folder.
+fn with_modules(parser: &Parser, root: &str, below: &str) -> Result<String, Box<dyn Error>> {
     let mut whole = String::new();
     for line in root.lines() {
         match line.strip_prefix("mod ").and_then(|line| line.strip_suffix(';')) {
             Some(path) => {
                 let name = path.rsplit('/').next().unwrap_or(path);
-                writeln!(whole, "pub mod {name} {{\n{}\n}}", text(parser, &format!("{below}{path}.rs"))?)?;
+                let module = text(parser, &format!("{below}{path}.rs"))?;
+                let module = with_modules(parser, &module, &format!("{below}{path}/"))?;
+                writeln!(whole, "pub mod {name} {{\n{module}\n}}")?;
             }
             None => writeln!(whole, "{line}")?,
         }
