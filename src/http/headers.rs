@@ -7,10 +7,11 @@ use stint_types::units::{EpisodeId, Money, RequestId};
 
 const REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
 const EPISODE_ID: HeaderName = HeaderName::from_static("x-episode-id");
-const LIMIT: HeaderName = HeaderName::from_static("x-ratelimit-limit");
-const REMAINING: HeaderName = HeaderName::from_static("x-ratelimit-remaining");
-const RESET: HeaderName = HeaderName::from_static("x-ratelimit-reset");
-const NAME: HeaderName = HeaderName::from_static("x-ratelimit-name");
+// Not `x-ratelimit-…`: clients read those as numbers of requests, and wait at less than one. Here they may be dollars.
+const TIGHTEST_NAME: HeaderName = HeaderName::from_static("x-limit-name");
+const TIGHTEST_MAX: HeaderName = HeaderName::from_static("x-limit-max");
+const TIGHTEST_LEFT: HeaderName = HeaderName::from_static("x-limit-left");
+const TIGHTEST_RESETS_AT: HeaderName = HeaderName::from_static("x-limit-resets-at");
 /// Tells the official SDKs not to try again.
 pub(super) const SHOULD_RETRY: HeaderName = HeaderName::from_static("x-should-retry");
 /// Of an answer that went out before.
@@ -26,10 +27,10 @@ pub(super) const OWN_HEADERS: [HeaderName; 11] = [
     REQUEST_ID,
     ANTHROPIC_ID,
     EPISODE_ID,
-    LIMIT,
-    REMAINING,
-    RESET,
-    NAME,
+    TIGHTEST_NAME,
+    TIGHTEST_MAX,
+    TIGHTEST_LEFT,
+    TIGHTEST_RESETS_AT,
     COST,
     RESERVED,
     SHOULD_RETRY,
@@ -84,10 +85,10 @@ pub(super) fn set_reserved(headers: &mut HeaderMap, reserved: Money) {
 pub(super) fn set_tightest_limit(headers: &mut HeaderMap, statement: &[LimitStatus]) {
     let share = |line: &LimitStatus| line.left.share_of(line.max);
     let Some(line) = statement.iter().min_by(|a, b| share(a).total_cmp(&share(b))) else { return };
-    put(headers, NAME, line.limit.to_string());
-    put(headers, LIMIT, line.max.number());
-    put(headers, REMAINING, line.left.number());
+    put(headers, TIGHTEST_NAME, line.limit.to_string());
+    put(headers, TIGHTEST_MAX, line.max.number());
+    put(headers, TIGHTEST_LEFT, line.left.number());
     if let Some(reset) = line.resets_at {
-        put(headers, RESET, reset.to_string());
+        put(headers, TIGHTEST_RESETS_AT, reset.to_string());
     }
 }

@@ -153,11 +153,14 @@ async fn the_headers_of_an_answer_say_what_the_ledger_has() {
         let page = world.get("sk-key", "/v1/allowance").await.good();
         let limits = page["limits"].as_array().unwrap();
         let limit = limits.iter().find(|limit| limit["limit"] == "key money day").unwrap();
-        assert_eq!(header("x-ratelimit-name"), "key money day", "the one of which the least is left");
-        assert_eq!(limit["max"], header("x-ratelimit-limit").as_str());
-        assert_eq!(limit["left"], header("x-ratelimit-remaining").as_str());
+        assert_eq!(header("x-limit-name"), "key money day", "the one of which the least is left");
+        assert_eq!(limit["max"], header("x-limit-max").as_str());
+        assert_eq!(limit["left"], header("x-limit-left").as_str());
         assert_eq!(world.account("key").spent.money.to_string(), limit["spent"].as_str().unwrap());
-        left.push(header("x-ratelimit-remaining"));
+        left.push(header("x-limit-left"));
+        // promptfoo takes those for numbers of requests: at 0.9 dollars it waited for more.
+        let misread = answer.headers.keys().find(|name| name.as_str().starts_with("x-ratelimit"));
+        assert_eq!(misread, None);
     }
     left.dedup();
     assert_eq!(left.len(), 3, "it becomes less: {left:?}");
@@ -186,7 +189,7 @@ async fn the_headers_of_an_answer_name_no_limit_on_another_model_or_tag() {
         asked.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
         let answer = world.ask("sk-key", &asked).await;
         answer.good();
-        assert_eq!(answer.headers["x-ratelimit-name"], expected);
+        assert_eq!(answer.headers["x-limit-name"], expected);
     }
 }
 
