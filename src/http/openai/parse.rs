@@ -107,6 +107,8 @@ pub(super) fn include_usage(fields: &mut Fields, stream: bool) -> Result<bool, A
     }
     let include = options.boolean("include_usage")?.unwrap_or(false);
     options.boolean("include_obfuscation")?;
+    // Benchmarks made for vLLM ask for counts in between, and take those of the end as well.
+    options.boolean("continuous_usage_stats")?;
     options.finish()?;
     Ok(include || is_included)
 }
@@ -415,6 +417,7 @@ mod tests {
             assert_eq!(wanted.include_usage, expected, "{member}");
         };
         check("stream_options", json!({ "include_usage": true }), true);
+        check("stream_options", json!({ "include_usage": true, "continuous_usage_stats": true }), true);
         check("usage", json!({ "include": true }), true);
         check("usage", json!({ "include": false }), false);
         check("user", json!("u"), false);
