@@ -123,9 +123,8 @@ fn is_origin(text: &str) -> bool {
 /// Applications that are browsers inside, and extensions of browsers, have schemes of their own: `app://obsidian.md`.
 fn is_origin_of_an_app(url: &reqwest::Url, text: &str) -> bool {
     let has_host = url.host_str().is_some_and(|host| !host.is_empty());
-    let has_more =
-        !url.path().is_empty() || !url.username().is_empty() || url.query().is_some() || url.fragment().is_some();
-    !url.origin().is_tuple() && has_host && !has_more && url.as_str() == text
+    let is_bare = url.path().is_empty() && url.query().is_none() && url.fragment().is_none();
+    !url.origin().is_tuple() && has_host && is_bare && url.username().is_empty() && url.as_str() == text
 }
 
 /// Room for one body at least.

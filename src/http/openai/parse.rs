@@ -55,8 +55,8 @@ const REFUSED: &[(&str, &str)] = &[
 ];
 
 /// What our own answers, and those of others, carry besides, and so what clients send back, beside the
-/// [members](MESSAGE_MEMBERS) of a provider's message. In `thinking_blocks` `LiteLLM` says once more what it has read, in the last two
-/// VS Code what it had from Azure.
+/// [members](MESSAGE_MEMBERS) of a provider's message. In `thinking_blocks` `LiteLLM` says once more what it has read; the last two are
+/// VS Code's, of what it had from Azure.
 const ECHOED: &[&str] = &["annotations", "function_call", "thinking_blocks", "cot_id", "cot_summary"];
 
 /// The members of a body that are not about budgets; those were taken before.
