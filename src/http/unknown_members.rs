@@ -18,7 +18,7 @@ const BYTES_MAX: usize = 256 << 10;
 const DEPTH_MAX: usize = 32;
 
 /// What is taken and goes nowhere: where a server computes, what it keeps in memory and what it tells beside an answer are
-/// the operator's business, and the gateway's own.
+/// the operator's business, and the gateway's own; and what some Copilots by mistake send to others than GitHub (`snippy`).
 const LEFT_OUT: &[&str] = &[
     "cache_prompt",
     "id_slot",
@@ -48,6 +48,7 @@ const LEFT_OUT: &[&str] = &[
     "return_tokens_as_token_ids",
     "response_fields",
     "stream_interval",
+    "snippy",
     "prediction",
     "prompt_cache_retention",
     "prompt_cache_options",
@@ -403,7 +404,7 @@ mod tests {
     #[test]
     fn what_is_not_known_is_carried_and_what_says_nothing_is_left_out() {
         let body = json!({ "min_p": 0.05, "min_tokens": 3, "surprise": {}, "cache_prompt": true, "keep_alive": "5m",
-            "priority": 0, "plugins": [], "ignore_eos": false, "top_a": null, "n": 1, "store": false,
+            "snippy": { "enabled": false }, "priority": 0, "plugins": [], "ignore_eos": false, "top_a": null, "n": 1, "store": false,
             "n_cmpl": 1, "num_return_sequences": 1, "mm_processor_kwargs": {},
             "modalities": ["text"], "response_format": { "type": "text" }, "prediction": { "type": "content" } });
         assert_eq!(read(&body), Ok(["min_p", "min_tokens", "surprise"].map(str::to_owned).to_vec()));
