@@ -116,7 +116,15 @@ fn cors(server: &Section<'_>) -> Option<Origins> {
 
 /// As a browser would write it: another form would never match.
 fn is_origin(text: &str) -> bool {
-    reqwest::Url::parse(text).is_ok_and(|url| url.origin().ascii_serialization() == text)
+    reqwest::Url::parse(text)
+        .is_ok_and(|url| url.origin().ascii_serialization() == text || is_origin_of_an_app(&url, text))
+}
+
+/// Applications that are browsers inside, and extensions of browsers, have schemes of their own: `app://obsidian.md`.
+fn is_origin_of_an_app(url: &reqwest::Url, text: &str) -> bool {
+    let has_host = url.host_str().is_some_and(|host| !host.is_empty());
+    let is_bare = url.path().is_empty() && url.query().is_none() && url.fragment().is_none();
+    !url.origin().is_tuple() && has_host && is_bare && url.username().is_empty() && url.as_str() == text
 }
 
 /// Room for one body at least.

@@ -9,6 +9,8 @@ use super::fields::Fields;
 
 /// The member.
 const MARK: &str = "cache_control";
+/// GitHub's name for it, which VS Code writes on messages, and also sends to models of one's own.
+const COPILOT_MARK: &str = "copilot_cache_control";
 /// OpenAI's name for it, on a part of a message.
 const BREAKPOINT: &str = "prompt_cache_breakpoint";
 /// So many marks may a request have; Anthropic's own limit.
@@ -16,11 +18,15 @@ const MARKS_MAX: usize = 4;
 
 /// For how long the part, or tool, is to be kept, where it is marked. The mark is taken out.
 pub(super) fn take(fields: &mut Fields) -> Result<Option<CacheTtl>, ApiError> {
-    let name = fields.full_name(MARK);
-    fields.take(MARK).map(|mark| read(&name, mark)).transpose()
+    take_named(fields, MARK)
 }
 
-/// The same by either name: OpenAI has another for a part of a message, by which its own cache says how long it holds.
+fn take_named(fields: &mut Fields, member: &str) -> Result<Option<CacheTtl>, ApiError> {
+    let name = fields.full_name(member);
+    fields.take(member).map(|mark| read(&name, mark)).transpose()
+}
+
+/// The same by any of its names: OpenAI has another for a part of a message, by which its own cache says how long it holds.
 pub(super) fn take_any(fields: &mut Fields) -> Result<Option<CacheTtl>, ApiError> {
     let name = fields.full_name(BREAKPOINT);
     let read = |mark| {
@@ -31,17 +37,18 @@ pub(super) fn take_any(fields: &mut Fields) -> Result<Option<CacheTtl>, ApiError
         }
     };
     let breakpoint = fields.take(BREAKPOINT).map(read).transpose()?;
-    Ok(take(fields)?.max(breakpoint))
+    Ok(take(fields)?.max(take_named(fields, COPILOT_MARK)?).max(breakpoint))
 }
 
 /// The same of a tool as OpenAI declares it: beside its function, or in it.
 pub(super) fn take_from_tool(path: &str, declaration: &mut Value) -> Result<Option<CacheTtl>, ApiError> {
     let mut marked = None;
     for (inner, pointer) in [("", ""), (".function", "/function")] {
-        let members = declaration.pointer_mut(pointer).and_then(Value::as_object_mut);
-        if let Some(mark) = members.and_then(|members| members.shift_remove(MARK)).filter(|it| !it.is_null())
-        {
-            marked = marked.max(Some(read(&format!("{path}{inner}.{MARK}"), mark)?));
+        let Some(members) = declaration.pointer_mut(pointer).and_then(Value::as_object_mut) else { continue };
+        for name in [MARK, COPILOT_MARK] {
+            if let Some(mark) = members.shift_remove(name).filter(|it| !it.is_null()) {
+                marked = marked.max(Some(read(&format!("{path}{inner}.{name}"), mark)?));
+            }
         }
     }
     Ok(marked)
@@ -193,6 +200,25 @@ mod tests {
         );
         assert_eq!(request.tools[0].cache_breakpoint, Some(CacheTtl::Minutes));
         assert_eq!(request.cache_breakpoints().count(), 4);
+    }
+
+    #[test]
+    fn vs_code_marks_messages_by_a_name_of_its_own() {
+        let mark = json!({ "type": "ephemeral" });
+        let request = good(completion(&json!({
+            "model": "m",
+            "messages": [
+                { "role": "system", "content": [{ "type": "text", "text": "book" }], "copilot_cache_control": mark },
+                { "role": "user", "content": "hi", "copilot_cache_control": mark },
+            ],
+            "tools": [{ "type": "function", "function": { "name": "f" }, "copilot_cache_control": mark }],
+        })));
+        for (message, text) in request.messages.iter().zip(["book", "hi"]) {
+            assert_eq!(message.content, [said(text), ContentPart::CacheBreakpoint(CacheTtl::Minutes)]);
+            assert!(message.unknown_members.is_empty());
+        }
+        assert_eq!(request.tools[0].cache_breakpoint, Some(CacheTtl::Minutes));
+        assert_eq!(request.tools[0].declaration, json!({ "type": "function", "function": { "name": "f" } }));
     }
 
     #[test]

@@ -3,14 +3,11 @@
 use axum::http::{HeaderMap, HeaderName, HeaderValue};
 
 use stint_ledger::LimitStatus;
-use stint_types::units::{EpisodeId, Money, RequestId};
+use stint_types::units::{EpisodeId, Money, RequestId, Timestamp, Unit};
 
 const REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
 const EPISODE_ID: HeaderName = HeaderName::from_static("x-episode-id");
-const LIMIT: HeaderName = HeaderName::from_static("x-ratelimit-limit");
-const REMAINING: HeaderName = HeaderName::from_static("x-ratelimit-remaining");
-const RESET: HeaderName = HeaderName::from_static("x-ratelimit-reset");
-const NAME: HeaderName = HeaderName::from_static("x-ratelimit-name");
+const TIGHTEST_NAME: HeaderName = HeaderName::from_static("x-ratelimit-name");
 /// Tells the official SDKs not to try again.
 pub(super) const SHOULD_RETRY: HeaderName = HeaderName::from_static("x-should-retry");
 /// Of an answer that went out before.
@@ -21,15 +18,61 @@ pub(super) const ANTHROPIC_ID: HeaderName = HeaderName::from_static("request-id"
 pub(super) const COST: HeaderName = HeaderName::from_static("x-cost-usd");
 const RESERVED: HeaderName = HeaderName::from_static("x-reserved-usd");
 
+/// The names of a limit's headers: its most, what is left of it, and in how long it begins anew.
+struct LimitHeaders {
+    max: HeaderName,
+    left: HeaderName,
+    reset: HeaderName,
+}
+
+// The names end with what is counted, as OpenAI's do: clients take those of requests for their pace, and would take dollars for requests.
+const MONEY: LimitHeaders = LimitHeaders {
+    max: HeaderName::from_static("x-ratelimit-limit-usd"),
+    left: HeaderName::from_static("x-ratelimit-remaining-usd"),
+    reset: HeaderName::from_static("x-ratelimit-reset-usd"),
+};
+const THINKING: LimitHeaders = LimitHeaders {
+    max: HeaderName::from_static("x-ratelimit-limit-thinking-tokens"),
+    left: HeaderName::from_static("x-ratelimit-remaining-thinking-tokens"),
+    reset: HeaderName::from_static("x-ratelimit-reset-thinking-tokens"),
+};
+const REQUESTS: LimitHeaders = LimitHeaders {
+    max: HeaderName::from_static("x-ratelimit-limit-requests"),
+    left: HeaderName::from_static("x-ratelimit-remaining-requests"),
+    reset: HeaderName::from_static("x-ratelimit-reset-requests"),
+};
+const TOOL_CALLS: LimitHeaders = LimitHeaders {
+    max: HeaderName::from_static("x-ratelimit-limit-tool-calls"),
+    left: HeaderName::from_static("x-ratelimit-remaining-tool-calls"),
+    reset: HeaderName::from_static("x-ratelimit-reset-tool-calls"),
+};
+const CONCURRENCY: LimitHeaders = LimitHeaders {
+    max: HeaderName::from_static("x-ratelimit-limit-concurrency"),
+    left: HeaderName::from_static("x-ratelimit-remaining-concurrency"),
+    reset: HeaderName::from_static("x-ratelimit-reset-concurrency"),
+};
+
 /// Every header of an answer that only we, or our dialects, have.
-pub(super) const OWN_HEADERS: [HeaderName; 11] = [
+pub(super) const OWN_HEADERS: [HeaderName; 23] = [
     REQUEST_ID,
     ANTHROPIC_ID,
     EPISODE_ID,
-    LIMIT,
-    REMAINING,
-    RESET,
-    NAME,
+    TIGHTEST_NAME,
+    MONEY.max,
+    MONEY.left,
+    MONEY.reset,
+    THINKING.max,
+    THINKING.left,
+    THINKING.reset,
+    REQUESTS.max,
+    REQUESTS.left,
+    REQUESTS.reset,
+    TOOL_CALLS.max,
+    TOOL_CALLS.left,
+    TOOL_CALLS.reset,
+    CONCURRENCY.max,
+    CONCURRENCY.left,
+    CONCURRENCY.reset,
     COST,
     RESERVED,
     SHOULD_RETRY,
@@ -81,13 +124,21 @@ pub(super) fn set_reserved(headers: &mut HeaderMap, reserved: Money) {
 }
 
 /// The limit of which the smallest share is left.
-pub(super) fn set_tightest_limit(headers: &mut HeaderMap, statement: &[LimitStatus]) {
+pub(super) fn set_tightest_limit(headers: &mut HeaderMap, statement: &[LimitStatus], now: Timestamp) {
     let share = |line: &LimitStatus| line.left.share_of(line.max);
     let Some(line) = statement.iter().min_by(|a, b| share(a).total_cmp(&share(b))) else { return };
-    put(headers, NAME, line.limit.to_string());
-    put(headers, LIMIT, line.max.number());
-    put(headers, REMAINING, line.left.number());
+    put(headers, TIGHTEST_NAME, line.limit.to_string());
+    let names = match line.max.unit() {
+        Unit::Money => MONEY,
+        Unit::Thinking => THINKING,
+        Unit::Requests => REQUESTS,
+        Unit::ToolCalls => TOOL_CALLS,
+        Unit::Concurrency => CONCURRENCY,
+    };
+    put(headers, names.max, line.max.number());
+    put(headers, names.left, line.left.number());
     if let Some(reset) = line.resets_at {
-        put(headers, RESET, reset.to_string());
+        let seconds = reset.as_seconds().saturating_sub(now.as_seconds()).max(0);
+        put(headers, names.reset, format!("{seconds}s"));
     }
 }

@@ -224,7 +224,7 @@ mod tests {
     #[test]
     fn what_is_not_known_is_carried_and_what_says_nothing_is_left_out() {
         let body = json!({ "min_p": 0.05, "min_tokens": 3, "surprise": {}, "cache_prompt": true, "keep_alive": "5m",
-            "priority": 0, "plugins": [], "ignore_eos": false, "top_a": null, "n": 1, "store": false,
+            "snippy": { "enabled": false }, "priority": 0, "plugins": [], "ignore_eos": false, "top_a": null, "n": 1, "store": false,
             "n_cmpl": 1, "num_return_sequences": 1, "mm_processor_kwargs": {},
             "modalities": ["text"], "modality": "text", "response_format": { "type": "text" }, "prediction": { "type": "content" } });
         assert_eq!(read(&body), Ok(["min_p", "min_tokens", "surprise"].map(str::to_owned).to_vec()));

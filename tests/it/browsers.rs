@@ -52,7 +52,7 @@ async fn a_page_of_a_listed_origin_may_call_with_its_key_and_see_what_it_cost() 
         "errors can be read too"
     );
     let exposed = header(refused.headers(), "access-control-expose-headers").unwrap_or_default();
-    for name in ["x-request-id", "x-ratelimit-remaining", "x-cost-usd", "retry-after"] {
+    for name in ["x-request-id", "x-ratelimit-remaining-usd", "x-cost-usd", "retry-after"] {
         assert!(exposed.contains(name), "{name} in {exposed}");
     }
 }
@@ -67,11 +67,29 @@ async fn without_the_section_no_page_may_call_and_with_a_star_every_one_may() {
 
 #[test]
 fn an_origin_that_no_browser_would_send_is_a_mistake() {
-    for wrong in ["https://app.example/", "app.example", "https://App.example", "https://app.example:443"] {
+    for wrong in [
+        "https://app.example/",
+        "app.example",
+        "https://App.example",
+        "https://app.example:443",
+        "app://obsidian.md/",
+        "app://me@obsidian.md",
+        "file:///page.html",
+    ] {
         let folder = Folder::new(&format!("[server.cors]\norigins = [\"{wrong}\"]\n"));
         let output = folder.stint("check").output().unwrap();
         let told = String::from_utf8_lossy(&output.stderr).into_owned();
         assert!(!output.status.success() && told.contains("is no origin"), "{wrong}: {told}");
+    }
+}
+
+#[tokio::test]
+async fn an_application_with_a_scheme_of_its_own_and_an_extension_may_be_listed() {
+    let pages = ["app://obsidian.md", "chrome-extension://abcdefghijklmnop", "tauri://localhost"];
+    let process = configured(&format!("[server.cors]\norigins = {pages:?}")).serve();
+    for page in pages {
+        let told = preflight(&process, page).await;
+        assert_eq!(header(&told, "access-control-allow-origin"), Some(page));
     }
 }
 

@@ -90,7 +90,7 @@ async fn a_repeat_is_answered_byte_for_byte_and_charged_once() {
     }
     assert_eq!(again.headers["idempotent-replayed"], "true");
     assert!(!first.headers.contains_key("idempotent-replayed"));
-    assert!(again.headers.contains_key("x-ratelimit-remaining"), "as things stand now");
+    assert!(again.headers.contains_key("x-ratelimit-remaining-usd"), "as things stand now");
     let account = world.account("a");
     assert_eq!((account.spent.money, account.settled), (spent, 1));
     assert!(spent > Money::ZERO);

@@ -55,8 +55,9 @@ const REFUSED: &[(&str, &str)] = &[
 ];
 
 /// What our own answers, and those of others, carry besides, and so what clients send back, beside the
-/// [members](MESSAGE_MEMBERS) of a provider's message. The last one is `LiteLLM`'s, which says there once more what it has read.
-const ECHOED: &[&str] = &["annotations", "function_call", "thinking_blocks"];
+/// [members](MESSAGE_MEMBERS) of a provider's message. In `thinking_blocks` `LiteLLM` says once more what it has read; the last two are
+/// VS Code's, of what it had from Azure.
+const ECHOED: &[&str] = &["annotations", "function_call", "thinking_blocks", "cot_id", "cot_summary"];
 
 /// The members of a body that are not about budgets; those were taken before.
 pub(super) fn request(
@@ -106,6 +107,8 @@ pub(super) fn include_usage(fields: &mut Fields, stream: bool) -> Result<bool, A
     }
     let include = options.boolean("include_usage")?.unwrap_or(false);
     options.boolean("include_obfuscation")?;
+    // Benchmarks made for vLLM ask for counts in between, and take those of the end as well.
+    options.boolean("continuous_usage_stats")?;
     options.finish()?;
     Ok(include || is_included)
 }
@@ -356,6 +359,8 @@ fn content_part(fields: &mut Fields) -> Result<ContentPart, ApiError> {
 fn image(fields: &mut Fields) -> Result<ContentPart, ApiError> {
     let mut image = fields.require_fields("image_url")?;
     let mut inner = image.take_all(&["detail"]);
+    // VS Code says it once more beside the data.
+    image.take_all(&["media_type"]);
     inner.insert("url".into(), image_type::with_media_type(image.require("url")?).into());
     image.finish()?;
     Ok(ContentPart::Other(json!({ "type": "image_url", "image_url": inner })))
@@ -412,8 +417,30 @@ mod tests {
             assert_eq!(wanted.include_usage, expected, "{member}");
         };
         check("stream_options", json!({ "include_usage": true }), true);
+        check("stream_options", json!({ "include_usage": true, "continuous_usage_stats": true }), true);
         check("usage", json!({ "include": true }), true);
         check("usage", json!({ "include": false }), false);
         check("user", json!("u"), false);
+    }
+
+    #[test]
+    fn what_vs_code_adds_to_images_and_thoughts_goes_nowhere() {
+        let url = "data:image/png;base64,iVBORw0KGgo=";
+        let image = |more: Value| {
+            let mut image = json!({ "url": url, "detail": "high" });
+            image.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+            json!([{ "type": "image_url", "image_url": image }])
+        };
+        let user = |more: Value| {
+            message("messages[0]".into(), json!({ "role": "user", "content": image(more) })).unwrap()
+        };
+        assert_eq!(user(json!({ "media_type": "image/png" })).content, user(json!({})).content);
+        let thought = json!({
+            "role": "assistant", "content": "Paris", "cot_id": "rs_1", "cot_summary": "easy",
+            "reasoning_content": "easy", "reasoning": "easy",
+        });
+        let read = message("messages[1]".into(), thought).unwrap();
+        assert_eq!(read.thought.as_deref(), Some("easy"));
+        assert!(read.unknown_members.is_empty());
     }
 }

@@ -162,8 +162,8 @@ fn reads_summary(fields: &mut Fields, budgets: &mut BudgetParser<'_>) -> Result<
         match reasoning.text(key)?.as_deref() {
             None => {}
             Some("auto" | "concise" | "detailed") => asked = true,
-            // Some clients have a word for none.
-            Some("none") => {}
+            // Some clients have a word for none; VS Code's is the latter.
+            Some("none" | "off") => {}
             Some(_) => return Err(ApiError::invalid(Some(&name), "must be auto, concise or detailed")),
         }
     }

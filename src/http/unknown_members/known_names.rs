@@ -1,7 +1,7 @@
 //! The names of members that servers have and that are not passed on as they are: what is left out, what is refused, and why.
 
 /// What is taken and goes nowhere: where a server computes, what it keeps in memory and what it tells beside an answer are
-/// the operator's business, and the gateway's own.
+/// the operator's business, and the gateway's own; and what some Copilots by mistake send to others than GitHub (`snippy`).
 pub(super) const LEFT_OUT: &[&str] = &[
     "cache_prompt",
     "id_slot",
@@ -38,6 +38,7 @@ pub(super) const LEFT_OUT: &[&str] = &[
     "return_routed_experts",
     "response_fields",
     "stream_interval",
+    "snippy",
     "prediction",
     "prompt_cache_retention",
     "prompt_cache_options",

@@ -104,6 +104,18 @@ fn settings_become_those_of_the_canonical_request() {
 }
 
 #[test]
+fn a_word_for_no_summary_asks_for_none() {
+    for (word, thoughts) in [
+        ("detailed", ResponsesThoughts::Summary),
+        ("none", ResponsesThoughts::Content),
+        ("off", ResponsesThoughts::Content),
+    ] {
+        let asked = asked(&json!({ "reasoning": { "effort": "medium", "summary": word } }));
+        assert_eq!(asked.options.thoughts, thoughts, "{word}");
+    }
+}
+
+#[test]
 fn what_is_wrong_is_named() {
     check_refused(&json!({ "model": "" }), "model is missing");
     check_refused(&json!({ "input": null }), "input is missing; it must be a string or a list");
