@@ -20,36 +20,36 @@ const RESERVED: HeaderName = HeaderName::from_static("x-reserved-usd");
 
 /// The names of a limit's headers: its most, what is left of it, and in how long it begins anew.
 struct LimitHeaders {
-    max: HeaderName,
-    left: HeaderName,
-    reset: HeaderName,
+    max: &'static str,
+    left: &'static str,
+    reset: &'static str,
 }
 
 // The names end with what is counted, as OpenAI's do: clients take those of requests for their pace, and would take dollars for requests.
 const MONEY: LimitHeaders = LimitHeaders {
-    max: HeaderName::from_static("x-ratelimit-limit-usd"),
-    left: HeaderName::from_static("x-ratelimit-remaining-usd"),
-    reset: HeaderName::from_static("x-ratelimit-reset-usd"),
+    max: "x-ratelimit-limit-usd",
+    left: "x-ratelimit-remaining-usd",
+    reset: "x-ratelimit-reset-usd",
 };
 const THINKING: LimitHeaders = LimitHeaders {
-    max: HeaderName::from_static("x-ratelimit-limit-thinking-tokens"),
-    left: HeaderName::from_static("x-ratelimit-remaining-thinking-tokens"),
-    reset: HeaderName::from_static("x-ratelimit-reset-thinking-tokens"),
+    max: "x-ratelimit-limit-thinking-tokens",
+    left: "x-ratelimit-remaining-thinking-tokens",
+    reset: "x-ratelimit-reset-thinking-tokens",
 };
 const REQUESTS: LimitHeaders = LimitHeaders {
-    max: HeaderName::from_static("x-ratelimit-limit-requests"),
-    left: HeaderName::from_static("x-ratelimit-remaining-requests"),
-    reset: HeaderName::from_static("x-ratelimit-reset-requests"),
+    max: "x-ratelimit-limit-requests",
+    left: "x-ratelimit-remaining-requests",
+    reset: "x-ratelimit-reset-requests",
 };
 const TOOL_CALLS: LimitHeaders = LimitHeaders {
-    max: HeaderName::from_static("x-ratelimit-limit-tool-calls"),
-    left: HeaderName::from_static("x-ratelimit-remaining-tool-calls"),
-    reset: HeaderName::from_static("x-ratelimit-reset-tool-calls"),
+    max: "x-ratelimit-limit-tool-calls",
+    left: "x-ratelimit-remaining-tool-calls",
+    reset: "x-ratelimit-reset-tool-calls",
 };
 const CONCURRENCY: LimitHeaders = LimitHeaders {
-    max: HeaderName::from_static("x-ratelimit-limit-concurrency"),
-    left: HeaderName::from_static("x-ratelimit-remaining-concurrency"),
-    reset: HeaderName::from_static("x-ratelimit-reset-concurrency"),
+    max: "x-ratelimit-limit-concurrency",
+    left: "x-ratelimit-remaining-concurrency",
+    reset: "x-ratelimit-reset-concurrency",
 };
 
 /// Every header of an answer that only we, or our dialects, have.
@@ -58,21 +58,21 @@ pub(super) const OWN_HEADERS: [HeaderName; 23] = [
     ANTHROPIC_ID,
     EPISODE_ID,
     TIGHTEST_NAME,
-    MONEY.max,
-    MONEY.left,
-    MONEY.reset,
-    THINKING.max,
-    THINKING.left,
-    THINKING.reset,
-    REQUESTS.max,
-    REQUESTS.left,
-    REQUESTS.reset,
-    TOOL_CALLS.max,
-    TOOL_CALLS.left,
-    TOOL_CALLS.reset,
-    CONCURRENCY.max,
-    CONCURRENCY.left,
-    CONCURRENCY.reset,
+    HeaderName::from_static(MONEY.max),
+    HeaderName::from_static(MONEY.left),
+    HeaderName::from_static(MONEY.reset),
+    HeaderName::from_static(THINKING.max),
+    HeaderName::from_static(THINKING.left),
+    HeaderName::from_static(THINKING.reset),
+    HeaderName::from_static(REQUESTS.max),
+    HeaderName::from_static(REQUESTS.left),
+    HeaderName::from_static(REQUESTS.reset),
+    HeaderName::from_static(TOOL_CALLS.max),
+    HeaderName::from_static(TOOL_CALLS.left),
+    HeaderName::from_static(TOOL_CALLS.reset),
+    HeaderName::from_static(CONCURRENCY.max),
+    HeaderName::from_static(CONCURRENCY.left),
+    HeaderName::from_static(CONCURRENCY.reset),
     COST,
     RESERVED,
     SHOULD_RETRY,
@@ -135,10 +135,10 @@ pub(super) fn set_tightest_limit(headers: &mut HeaderMap, statement: &[LimitStat
         Unit::ToolCalls => TOOL_CALLS,
         Unit::Concurrency => CONCURRENCY,
     };
-    put(headers, names.max, line.max.number());
-    put(headers, names.left, line.left.number());
+    put(headers, HeaderName::from_static(names.max), line.max.number());
+    put(headers, HeaderName::from_static(names.left), line.left.number());
     if let Some(reset) = line.resets_at {
         let seconds = reset.as_seconds().saturating_sub(now.as_seconds()).max(0);
-        put(headers, names.reset, format!("{seconds}s"));
+        put(headers, HeaderName::from_static(names.reset), format!("{seconds}s"));
     }
 }
