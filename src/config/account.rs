@@ -6,6 +6,7 @@ use stint_types::catalog::Catalog;
 use stint_types::tenant::{AccountTerms, LimitSelector, Percent, TenantLimit};
 use stint_types::units::{AccountId, Amount, Count, Money, Tokens, Unit, Window, Zone, nearest_within};
 
+use super::misspelling;
 use super::reader::{Section, suggest};
 
 const WINDOWS: [(&str, Window); 6] = [
@@ -69,13 +70,13 @@ impl<'c> DeclaredAccounts<'c> {
 
     /// Nobody need declare an account. One that is nearly declared would be without the limits that its writer has in mind.
     fn warn_misspelt(&self, section: &Section<'_>, account: &AccountId) {
-        let slips_max = (account.name().chars().count() / 4).min(2);
-        if slips_max == 0 || self.names.contains(account) {
+        if self.names.contains(account) {
             return;
         }
+        let account = account.as_str();
         let declared = self.terms.iter().take(self.accounts).map(|terms| terms.account.as_str());
-        let others = declared.filter(|other| unnumbered(other) != unnumbered(account.as_str()));
-        if let Some(near) = nearest_within(account.as_str(), others, slips_max) {
+        let near = declared.filter(|other| misspelling::is_slip(account, other));
+        if let Some(near) = nearest_within(account, near, account.len()) {
             let what =
                 format!("there is no [[account]] \"{account}\": no limits hold for it but those above it");
             section.warn("account", what, format!("did you mean \"{near}\"?"));
@@ -93,11 +94,6 @@ impl<'c> DeclaredAccounts<'c> {
     pub(super) fn into_terms(self) -> Vec<AccountTerms> {
         self.terms
     }
-}
-
-/// A path without a number at its end: `team1` is no slip of the fingers for `team2`.
-fn unnumbered(path: &str) -> &str {
-    path.trim_end_matches(|last: char| last.is_ascii_digit())
 }
 
 pub(super) fn path(section: &Section<'_>, key: &str, path: &str) -> Option<AccountId> {

@@ -18,6 +18,7 @@ mod issuer;
 mod key;
 mod learn;
 mod load;
+mod misspelling;
 mod reader;
 mod resilience;
 mod responses;

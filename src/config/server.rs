@@ -124,7 +124,8 @@ fn is_origin(text: &str) -> bool {
 fn is_origin_of_an_app(url: &reqwest::Url, text: &str) -> bool {
     let has_host = url.host_str().is_some_and(|host| !host.is_empty());
     let is_bare = url.path().is_empty() && url.query().is_none() && url.fragment().is_none();
-    !url.origin().is_tuple() && has_host && is_bare && url.username().is_empty() && url.as_str() == text
+    let is_anybody = url.username().is_empty() && url.password().is_none();
+    !url.origin().is_tuple() && has_host && is_bare && is_anybody && url.as_str() == text
 }
 
 /// Room for one body at least.

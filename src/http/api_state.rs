@@ -15,7 +15,6 @@ use stint_sessions::agent::stored::ResponseService;
 use stint_sessions::idempotency::Idempotency;
 use stint_types::metrics::Metrics;
 use stint_types::tenant::{KeyLookup, Tenant};
-use stint_types::units::Timestamp;
 
 use super::headers;
 use super::settings::Settings;
@@ -61,7 +60,7 @@ impl ApiState {
         mut response: Response,
     ) -> Response {
         let statement = self.gateway.request_statement(&tenant.account, about);
-        headers::set_tightest_limit(response.headers_mut(), &statement, Timestamp::now());
+        headers::set_tightest_limit(response.headers_mut(), &statement, self.gateway.now());
         response
     }
 }

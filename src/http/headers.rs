@@ -142,3 +142,45 @@ pub(super) fn set_tightest_limit(headers: &mut HeaderMap, statement: &[LimitStat
         put(headers, HeaderName::from_static(names.reset), format!("{seconds}s"));
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use stint_types::units::{Amount, Count, Limit, Tokens, Window};
+
+    use super::*;
+
+    fn status(max: Amount, left: Amount, resets_at: Option<i64>) -> LimitStatus {
+        let none = Amount::new(max.unit(), 0);
+        let limit = Limit::of_key(max.unit(), Window::Day);
+        LimitStatus { limit, max, spent: none, reserved: none, left, resets_at: resets_at.map(Timestamp) }
+    }
+
+    /// What the headers say with the clock at ten seconds.
+    fn told(statement: &[LimitStatus]) -> Vec<(String, String)> {
+        let mut headers = HeaderMap::new();
+        set_tightest_limit(&mut headers, statement, Timestamp(10_000));
+        let mut told = text_headers(&headers);
+        told.retain(|(name, _)| name != "x-ratelimit-name");
+        told.sort();
+        told
+    }
+
+    #[test]
+    fn the_headers_of_a_limit_end_with_what_it_counts() {
+        let requests = |left| status(Amount::Requests(Count(9)), Amount::Requests(Count(left)), Some(72_500));
+        let expected = |unit: &str, values: &[(&str, &str)]| -> Vec<(String, String)> {
+            values
+                .iter()
+                .map(|(what, value)| (format!("x-ratelimit-{what}-{unit}"), (*value).into()))
+                .collect()
+        };
+        let last = expected("requests", &[("limit", "9"), ("remaining", "0"), ("reset", "62s")]);
+        assert_eq!(told(&[requests(3), requests(0), requests(9)]), last);
+        let at_once = status(Amount::Concurrency(Count(4)), Amount::Concurrency(Count(1)), None);
+        assert_eq!(told(&[at_once]), expected("concurrency", &[("limit", "4"), ("remaining", "1")]));
+        let over = status(Amount::Thinking(Tokens(8)), Amount::Thinking(Tokens(2)), Some(1_000));
+        let over_expected = [("limit", "8"), ("remaining", "2"), ("reset", "0s")];
+        assert_eq!(told(&[over]), expected("thinking-tokens", &over_expected));
+        assert!(told(&[]).is_empty());
+    }
+}

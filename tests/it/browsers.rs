@@ -74,6 +74,7 @@ fn an_origin_that_no_browser_would_send_is_a_mistake() {
         "https://app.example:443",
         "app://obsidian.md/",
         "app://me@obsidian.md",
+        "app://:secret@obsidian.md",
         "file:///page.html",
     ] {
         let folder = Folder::new(&format!("[server.cors]\norigins = [\"{wrong}\"]\n"));

@@ -136,20 +136,23 @@ fn describe_result(
             (format!("answers, in {took} ms, and lists no models"), true)
         }
         Err(failure) => {
-            (format!("cannot be used: {failure}{}", hint(&failure.message, &config::environment)), false)
+            let hint = hint(&failure.message, &endpoint.upstream, &config::environment);
+            (format!("cannot be used: {failure}{hint}"), false)
         }
     }
 }
 
 /// What an operator may have overlooked.
-fn hint(message: &str, env: &dyn Fn(&str) -> Option<String>) -> String {
+fn hint(message: &str, upstream: &Upstream, env: &dyn Fn(&str) -> Option<String>) -> String {
     if message == "the upstream answered 404" {
         return "; its API may begin elsewhere: compare base_url with the provider's page, most end with /v1"
             .to_owned();
     }
-    let variables = ["HTTPS_PROXY", "https_proxy", "HTTP_PROXY", "http_proxy", "ALL_PROXY", "all_proxy"];
+    // Plain http is for servers nearby, to which no proxy leads.
+    let is_far = upstream.base_url.starts_with("https://") && upstream.proxy.is_none();
+    let variables = ["HTTPS_PROXY", "https_proxy", "ALL_PROXY", "all_proxy"];
     let proxy = variables.into_iter().find(|name| env(name).is_some());
-    match proxy.filter(|_| !message.starts_with("the upstream answered")) {
+    match proxy.filter(|_| is_far && !message.starts_with("the upstream answered")) {
         Some(name) => {
             format!("; {name} is set and not used here: name the proxy by proxy on the [[backend]]")
         }
@@ -164,10 +167,16 @@ mod tests {
     #[test]
     fn an_address_without_its_version_and_a_proxy_of_the_environment_are_pointed_out() {
         let env = |name: &str| (name == "https_proxy").then(|| "http://proxy:3128".to_owned());
-        assert!(hint("the upstream answered 404", &env).contains("most end with /v1"));
-        assert_eq!(hint("the upstream answered 500", &env), "");
+        let at = |base_url: &str| Upstream { base_url: base_url.to_owned(), ..Upstream::default() };
+        let far = at("https://api.example.com/v1");
+        assert!(hint("the upstream answered 404", &far, &env).contains("most end with /v1"));
+        assert_eq!(hint("the upstream answered 500", &far, &env), "");
+        let lost = "the upstream could not be connected to in time";
         let told = "; https_proxy is set and not used here: name the proxy by proxy on the [[backend]]";
-        assert_eq!(hint("the upstream cannot be reached", &env), told);
-        assert_eq!(hint("the upstream cannot be reached", &|_| None), "");
+        assert_eq!(hint(lost, &far, &env), told);
+        assert_eq!(hint(lost, &far, &|_| None), "");
+        assert_eq!(hint(lost, &at("http://127.0.0.1:8000/v1"), &env), "");
+        let named = Upstream { proxy: Some("http://proxy:3128".to_owned()), ..far };
+        assert_eq!(hint(lost, &named, &env), "");
     }
 }

@@ -87,18 +87,19 @@ fn unpriced(models: &[&DeclaredModel]) -> ValueError {
 /// From how many times as much or as little on a price is hardly meant: one for a thousand tokens, or for a single one, is further off.
 const ODD_FACTOR: u64 = 200;
 
-/// A limit on money would be used up at once, or never.
+/// A limit on money would be used up at once, or never. On a server of one's own an open model may cost next to nothing.
 fn is_price_odd(declared: &DeclaredModel) -> bool {
     let (Some(stated), Some(usual)) = (declared.model.tariff, declared.model.reference) else { return false };
     let (stated, usual) = (stated.rates.list, usual.rates.list);
-    declared.is_price_listed && (is_far(stated.input, usual.input) || is_far(stated.output, usual.output))
+    let may_be_low = declared.kind.is_self_hosted(declared.config.host.as_deref());
+    let is_odd = |stated, usual| is_far_above(stated, usual) || (!may_be_low && is_far_above(usual, stated));
+    declared.is_price_listed && (is_odd(stated.input, usual.input) || is_odd(stated.output, usual.output))
 }
 
 /// Nothing is far from what costs nothing.
-fn is_far(stated: Price, usual: Price) -> bool {
-    let (stated, usual) = (stated.per_million_tokens.0, usual.per_million_tokens.0);
-    let (less, more) = (stated.min(usual), stated.max(usual));
-    less > 0 && more / less >= ODD_FACTOR
+fn is_far_above(more: Price, less: Price) -> bool {
+    let (more, less) = (more.per_million_tokens.0, less.per_million_tokens.0);
+    more.checked_div(less).is_some_and(|times| times >= ODD_FACTOR)
 }
 
 fn odd_price(models: &[&DeclaredModel]) -> ValueError {

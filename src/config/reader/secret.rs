@@ -94,6 +94,9 @@ fn from_environment(section: &Section<'_>, places: &SecretKeys, variable: &str) 
 /// Why a variable has nothing. What stands in place of its name may be the secret itself. Mistakes stand in logs, so it is repeated
 /// only where it is a usual name.
 pub(in crate::config) fn not_set(variable: &str) -> ValueError {
+    if variable.trim().is_empty() {
+        return ValueError::new("names no variable", "write the name of a variable that has the secret");
+    }
     if KEY_BEGINNINGS.iter().any(|beginning| variable.starts_with(beginning)) {
         let remedy =
             "export it under a name and write that name here; this one stood in a file, so take a new one";
@@ -104,9 +107,10 @@ pub(in crate::config) fn not_set(variable: &str) -> ValueError {
         let remedy = "write the name of a variable that has the secret, never the secret";
         return ValueError::new("what it names is not set, and not shown, since it may be a secret", remedy);
     }
-    let remedy = match bare == variable {
-        true => "export it before starting".to_owned(),
-        false => format!("write the name alone: \"{bare}\""),
+    let remedy = if bare == variable {
+        "export it before starting".to_owned()
+    } else {
+        format!("write the name alone: \"{bare}\"")
     };
     ValueError::new(format!("{variable} is not set"), remedy)
 }
@@ -114,7 +118,7 @@ pub(in crate::config) fn not_set(variable: &str) -> ValueError {
 /// Whether a text is what variables are usually called. Keys of providers nearly always have small letters or other signs.
 pub(in crate::config) fn is_usual_name(variable: &str) -> bool {
     let is_usual = |byte: u8| byte.is_ascii_uppercase() || byte.is_ascii_digit() || byte == b'_';
-    !variable.starts_with(|first: char| first.is_ascii_digit()) && variable.bytes().all(is_usual)
+    variable.starts_with(|first: char| !first.is_ascii_digit()) && variable.bytes().all(is_usual)
 }
 
 /// Files of variables as Docker reads them have no quotation marks: these would be sent with the secret.
@@ -124,7 +128,7 @@ fn warn_quoted(section: &Section<'_>, key: &str, secret: Option<&str>) {
     };
     if is_within('"') || is_within('\'') {
         let remedy = "take them away if they are not part of it: Docker keeps those of its --env-file";
-        section.warn(key, "what it names stands in quotation marks, which are sent too", remedy);
+        section.warn(key, "what it names stands in quotation marks, which are taken for part of it", remedy);
     }
 }
 

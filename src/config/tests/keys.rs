@@ -138,7 +138,8 @@ fn a_key_of_an_account_that_is_nearly_declared_is_doubted() {
                 did you mean \"acme/research\"?";
     assert_eq!(of("acme/reserch"), [told]);
     assert_eq!(of("amce/research").len(), 1);
-    for account in ["acme/research", "acme", "acme/sales", "acme/team2", "elsewhere"] {
+    assert_eq!(of("acme-research").len(), 1);
+    for account in ["acme/research", "acme", "acme/sales", "acme/team2", "elsewhere", "acne/research"] {
         assert_eq!(of(account), Vec::<String>::new(), "{account}");
     }
 }

@@ -76,8 +76,19 @@ fn a_secret_in_the_file_is_refused() {
     check(
         "[[backend]]\nbase_url = 'https://api.example.com/v1'\nmodels = ['m']\napi_key_env = 'sk-1'\n",
         &[
+            "line 4: backend.api_key_env: a secret in place of the name of a variable; export it under a name and write that \
+             name here; this one stood in a file, so take a new one",
+        ],
+    );
+    check(
+        "[[backend]]\nbase_url = 'https://api.example.com/v1'\nmodels = ['m']\napi_key_env = ' '\n",
+        &["line 4: backend.api_key_env: names no variable; write the name of a variable that has the secret"],
+    );
+    check(
+        "[[backend]]\nbase_url = 'https://api.example.com/v1'\nmodels = ['m']\napi_key_env = '$'\n",
+        &[
             "line 4: backend.api_key_env: what it names is not set, and not shown, since it may be a secret; write the name of a \
-           variable that has the secret, never the secret",
+             variable that has the secret, never the secret",
         ],
     );
     check(

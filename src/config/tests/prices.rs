@@ -154,3 +154,19 @@ fn a_price_for_a_thousand_tokens_or_for_one_is_doubted() {
     let warnings = load_text(unlisted).unwrap().warnings;
     assert!(warnings.iter().all(|warning| !warning.what.contains("is far from")), "{warnings:?}");
 }
+
+/// Its electricity, or a small number to sort by.
+#[test]
+fn an_open_model_of_ones_own_may_cost_next_to_nothing() {
+    let doubts = |base_url: &str, price: &str| {
+        let text = format!(
+            "[[backend]]\nkind = 'openai'\nbase_url = '{base_url}'\napi_key_env = 'OPENAI_API_KEY'\n[[backend.model]]\n\
+             name = 'kimi-k2.6'\nprice_input = '{price}'\nprice_output = '{price}'\n"
+        );
+        let warnings = load_text(&text).unwrap().warnings;
+        warnings.iter().filter(|warning| warning.what.contains("is far from")).count()
+    };
+    assert_eq!(doubts("http://gpu:8000/v1", "0.001"), 0);
+    assert_eq!(doubts("http://gpu:8000/v1", "1000"), 1);
+    assert_eq!(doubts("https://api.moonshot.ai/v1", "0.001"), 1);
+}
