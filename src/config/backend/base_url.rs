@@ -6,7 +6,7 @@ use reqwest::Url;
 
 use crate::config::reader::Section;
 
-use super::host::is_provider;
+use super::host::{host_of, is_host, is_provider};
 use super::kind::BackendKind;
 
 /// What no API begins with.
@@ -59,13 +59,13 @@ fn travels_in_the_open(url: &Url) -> bool {
 /// With the version where a kind that wants one is given a bare host, and without it where a kind wants none.
 fn with_version(kind: BackendKind, bare: &str) -> String {
     let is_host_alone = Url::parse(bare).is_ok_and(|url| url.path() == "/");
+    // Regions have hosts below it.
+    let is_openai = is_host(host_of(bare).as_deref(), "api.openai.com");
     match kind {
         BackendKind::LlamaCpp | BackendKind::DeepSeek => bare.strip_suffix("/v1").unwrap_or(bare).to_owned(),
         BackendKind::Gemini if is_host_alone => format!("{bare}/v1beta"),
         // Others who speak this API may begin it at their root.
-        BackendKind::OpenAi | BackendKind::Responses if bare == "https://api.openai.com" => {
-            format!("{bare}/v1")
-        }
+        BackendKind::OpenAi | BackendKind::Responses if is_host_alone && is_openai => format!("{bare}/v1"),
         BackendKind::Vllm
         | BackendKind::Sglang
         | BackendKind::Ollama
@@ -156,6 +156,7 @@ mod tests {
         for kind in [BackendKind::OpenAi, BackendKind::Responses] {
             check(kind, "https://api.openai.com", "https://api.openai.com/v1");
             check(kind, "https://api.openai.com/v1", "https://api.openai.com/v1");
+            check(kind, "https://eu.api.openai.com", "https://eu.api.openai.com/v1");
         }
     }
 
