@@ -271,6 +271,15 @@ impl ApiError {
         problem
     }
 
+    /// The same of a request that needs more than a whole limit: even a rate never has so much.
+    fn beyond_limit(self) -> ApiError {
+        let mut problem = self.with_code(codes::INSUFFICIENT_QUOTA);
+        problem.0.kind = "insufficient_quota";
+        problem.0.is_final = true;
+        problem.0.retry_after = None;
+        problem
+    }
+
     /// 429 that passes by itself: other requests hold what is left, and give back what they do not use.
     fn quota_reserved(message: String, shortfall: Option<Box<Shortfall>>, retry_after: Duration) -> ApiError {
         let problem = ApiError::new(StatusCode::TOO_MANY_REQUESTS, "rate_limit_error", message);

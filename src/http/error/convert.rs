@@ -142,8 +142,11 @@ impl From<plan::PlanRefusal> for ApiError {
         let message = refusal.to_string();
         match refusal {
             plan::PlanRefusal::Unhealthy => ApiError::overloaded(message, SHORTLY),
-            plan::PlanRefusal::InsufficientQuota { limit, needed, left, resets_at, .. } => {
-                ApiError::quota_exceeded(message, &limit, needed, left, resets_at)
+            plan::PlanRefusal::InsufficientQuota {
+                limit, needed, left, resets_at, exceeds_limit, ..
+            } => {
+                let problem = ApiError::quota_exceeded(message, &limit, needed, left, resets_at);
+                if exceeds_limit { problem.beyond_limit() } else { problem }
             }
             other => {
                 let problem = ApiError::invalid(None, message).with_code(codes::named(other.code()));
@@ -278,6 +281,8 @@ impl From<FeedbackError> for ApiError {
 mod tests {
     use axum::response::IntoResponse;
 
+    use stint_types::units::{Amount, Limit, Money, Timestamp, Unit, Window};
+
     use super::*;
 
     #[test]
@@ -308,6 +313,27 @@ mod tests {
         let limited = Failure::new(Fault::Overload, "the upstream answered 429").code(UPSTREAM_RATE_LIMITED);
         let problem = ApiError::from(Failure { retry_after: Some(Duration::ZERO), ..limited });
         assert!(problem.message().ends_with("try again in 1 s"), "{}", problem.message());
+    }
+
+    #[test]
+    fn more_than_a_whole_rate_is_not_to_be_tried_again() {
+        let check = |exceeds_limit, code: &str, waits: bool| {
+            let money = |nanos| Amount::Money(Money(nanos));
+            let response = ApiError::from(plan::PlanRefusal::InsufficientQuota {
+                limit: Box::new(Limit::of_key(Unit::Money, Window::Minute)),
+                needed: money(2),
+                left: money(1),
+                resets_at: Some(Timestamp(7)),
+                exceeds_limit,
+                member: "max_tokens",
+            });
+            assert_eq!(response.to_json()["error"]["code"], code);
+            let response = response.into_response();
+            let has = |name: &str| response.headers().contains_key(name);
+            assert_eq!((has("retry-after"), has("x-should-retry")), (waits, !waits));
+        };
+        check(false, "rate_limit_exceeded", true);
+        check(true, "insufficient_quota", false);
     }
 
     #[test]

@@ -140,8 +140,8 @@ pub(in crate::http) const INSUFFICIENT_QUOTA: ErrorCode = ErrorCode {
     word: "insufficient_quota",
     status: 429,
     also: None,
-    when: "A budget is spent. `budget` says which limit, what was needed, what is left and when it resets",
-    remedy: "Wait for the reset, or have the limit raised; the SDKs do not try again",
+    when: "A budget is spent, or the request needs more than a whole limit. `budget` says which, what was needed and left, and when it resets",
+    remedy: "Wait for the reset, ask for less, or have the limit raised; the SDKs do not try again",
 };
 pub(in crate::http) const EPISODE_BUSY: ErrorCode = ErrorCode {
     word: "episode_busy",
