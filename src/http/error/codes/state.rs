@@ -140,7 +140,7 @@ pub(in crate::http) const INSUFFICIENT_QUOTA: ErrorCode = ErrorCode {
     word: "insufficient_quota",
     status: 429,
     also: None,
-    when: "A budget is spent, or the request needs more than a whole limit. `budget` has the limit, what was needed and left, and its reset",
+    when: "A budget is spent, or the request needs more than a whole limit. `budget` says which, what was needed and left, and its reset",
     remedy: "Wait for the reset, ask for less, or have the limit raised; the SDKs do not try again",
 };
 pub(in crate::http) const EPISODE_BUSY: ErrorCode = ErrorCode {
