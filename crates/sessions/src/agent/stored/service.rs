@@ -188,7 +188,8 @@ impl StoreWriter for StoredResponseWriter {
 
     const FAILURE: &'static str = "the store of responses failed";
 
-    /// Accounts come in one order everywhere: each row locks its account's sum, and two replicas never wait for each other.
+    /// Accounts come in the order of their bytes everywhere: each row locks its account's sum, and two replicas never wait for each
+    /// other.
     fn batch(
         first: StoredResponseJob,
         arrived: &mut mpsc::Receiver<StoredResponseJob>,
