@@ -341,6 +341,8 @@ mod tests {
             ("Options", "options"),
             ("Keep_Alive", "keep_alive"),
             ("Lora", "lora"),
+            ("Previous_Response_Id", "previous_response_id"),
+            ("MCP_servers", "mcp_servers"),
             ("kv_Transfer_Params", "kv_transfer_params"),
         ] {
             let told = format!("{name} is not known here; did you mean {meant}?");

@@ -13,7 +13,6 @@ use crate::http::called_host::{LOOPBACK, called_host};
 use crate::http::error::{ApiError, codes};
 use crate::oidc::KeyWait;
 use stint_types::tenant::{AdminRole, hash_key};
-use stint_types::units::Timestamp;
 
 use super::access::{Admin, required_role};
 use super::state::AdminState;
@@ -72,7 +71,7 @@ async fn authorize(admin: &AdminState, headers: &HeaderMap) -> Result<Admin, Api
     let (tenant, is_own) =
         match auth::admit_token(&keys, admin.tokens.as_ref(), headers, KeyWait::Shortly).await? {
             Some(tenant) => (tenant, false),
-            None => (keys.find(Some(secret), Timestamp::now()).ok_or_else(auth::invalid_key)?, true),
+            None => (keys.find(Some(secret), admin.now()).ok_or_else(auth::invalid_key)?, true),
         };
     // Where everybody may ask, nobody has shown a key.
     match (tenant.access.role, tenant.key) {

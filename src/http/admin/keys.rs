@@ -30,7 +30,7 @@ pub(super) async fn list(
     if let Some(account) = span.account.as_deref().map(AccountId::new) {
         keys.retain(|key| account.contains(&key.terms.account));
     }
-    let now = Timestamp::now();
+    let now = admin.now();
     Ok(page(&span.page(&keys, |key| key.id.to_string(), |key| show::key(key, now))?))
 }
 
@@ -57,7 +57,7 @@ pub(super) async fn show(
     let key = admin.directory.snapshot().key(parse(&id)?)?;
     let standing = (admin.statement)(&key.terms.account);
     let more = ("standing", show::standing(standing.as_deref()));
-    Ok(page(&with(show::key(&key, Timestamp::now()), more)))
+    Ok(page(&with(show::key(&key, admin.now()), more)))
 }
 
 /// `PATCH /admin/keys/{id}`: stated members replace the earlier ones; the others stay.

@@ -13,7 +13,7 @@ use crate::oidc::TokenVerifier;
 use stint_ledger::LimitStatus;
 use stint_types::catalog::Catalog;
 use stint_types::tenant::{DeclaredTenants, Directory};
-use stint_types::units::AccountId;
+use stint_types::units::{AccountId, Timestamp};
 
 use super::page::PageState;
 use super::stored_content::StoredContent;
@@ -71,6 +71,11 @@ impl fmt::Debug for AdminState {
 }
 
 impl AdminState {
+    /// The time by which keys end: that of the server, where one runs.
+    pub(super) fn now(&self) -> Timestamp {
+        self.gateway.as_ref().map_or_else(Timestamp::now, Gateway::now)
+    }
+
     /// # Errors
     /// 503 where no server runs that could say.
     pub(super) fn require_gateway(&self) -> Result<&Gateway, ApiError> {

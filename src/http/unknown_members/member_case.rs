@@ -32,7 +32,19 @@ const READ: &[&str] = &[
     "functions",
     "function_call",
     "response_format",
+    "output_format",
+    "output_config",
     "format",
+    "text",
+    "include",
+    "previous_response_id",
+    "conversation",
+    "truncation",
+    "context_management",
+    "mcp_servers",
+    "container",
+    "thread",
+    "speed",
     "think",
     "user",
     "dimensions",
@@ -45,6 +57,8 @@ const READ: &[&str] = &[
     "tool_calls",
     "tool_call_id",
     "reasoning_content",
+    "reasoning_details",
+    "refusal",
 ];
 
 /// A name in another case, as such a server reads it; nothing where no letter has another case.

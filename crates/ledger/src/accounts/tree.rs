@@ -81,19 +81,22 @@ impl AccountTree {
         place
     }
 
-    /// Forgets an account that may not reserve and of which nothing was ever counted, so that callers who come once and spend
-    /// nothing take no memory for ever.
+    /// Forgets an account that may not reserve and of which nothing was ever counted, and such ancestors as are left without
+    /// accounts below them, so that callers who come once and spend nothing take no memory for ever.
     pub(crate) fn forget_unused(&mut self, id: &AccountId) {
-        let Some(place) = self.find(id) else { return };
-        let node = &self.nodes[place.0];
-        if node.children > 0 || !node.account.is_unused() {
-            return;
+        let mut next = self.find(id);
+        while let Some(place) = next {
+            let node = &self.nodes[place.0];
+            if node.children > 0 || !node.account.is_unused() {
+                return;
+            }
+            next = node.lineage.iter().rev().nth(1).copied();
+            self.places.remove(&node.id);
+            self.free.push(place);
+            if let Some(AccountIndex(parent)) = next {
+                self.nodes[parent].children -= 1;
+            }
         }
-        if let [.., AccountIndex(parent), _] = *node.lineage {
-            self.nodes[parent].children -= 1;
-        }
-        self.places.remove(id);
-        self.free.push(place);
     }
 
     /// Takes every account the right to reserve, until it is declared again.

@@ -99,6 +99,26 @@ fn an_account_that_may_not_spend_any_more_and_never_did_makes_room_for_the_next(
     assert_eq!(totals, expected);
 }
 
+/// A token may name an account by several claims, such as a company's and a person's.
+#[test]
+fn what_is_above_such_accounts_alone_makes_room_with_the_last_of_them() {
+    let mut accounts = accounts(&[terms("org", &[])]);
+    for number in 0..9 {
+        let names = ["first", "second"].map(|who| format!("org/company {number}/{who}"));
+        names.iter().for_each(|name| accounts.declare_one(&terms(name, &[])));
+        for (name, left) in names.iter().zip([3, 1]) {
+            accounts.withdraw(&AccountId::new(name.as_str()));
+            assert_eq!(accounts.totals().len(), left, "{name}");
+        }
+    }
+    assert_eq!(accounts.places(), 4);
+    accounts.declare_one(&terms("org/company 0", &[]));
+    accounts.declare_one(&terms("org/company 0/first", &[]));
+    accounts.withdraw(&AccountId::new("org/company 0/first"));
+    let left: Vec<_> = accounts.totals().iter().map(|one| one.account.to_string()).collect();
+    assert_eq!(left, ["org", "org/company 0"]);
+}
+
 #[test]
 fn a_refusal_by_one_limit_sets_nothing_aside_under_the_others() {
     let mut accounts = accounts(&[

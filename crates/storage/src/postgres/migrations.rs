@@ -31,6 +31,7 @@ pub(crate) const MIGRATIONS: &[MigrationFile] = &[
     (21, "owning_keys", include_str!("../../../../migrations/postgres/0021_owning_keys.sql")),
     (22, "owned_answers", include_str!("../../../../migrations/postgres/0022_owned_answers.sql")),
     (23, "packed_records", include_str!("../../../../migrations/postgres/0023_packed_records.sql")),
+    (24, "response_order", include_str!("../../../../migrations/postgres/0024_response_order.sql")),
 ];
 
 /// Runs the files that were not run yet. Replicas that start at once take turns: it holds a lock of the database meanwhile.

@@ -83,6 +83,17 @@ async fn responses_in_postgres_conform() {
     agent::stored::conformance::conforms(&store).await;
 }
 
+/// Replicas that store responses of several accounts at once lock the accounts' sums in the order of their bytes. Whoever deletes old ones
+/// locks them in the column's order, which is the database's own for texts unless it is stated: `a` before `B`.
+#[tokio::test]
+async fn the_sums_of_responses_are_locked_in_the_same_order_by_all() {
+    let url = cluster().database();
+    let _database = connect(&url).await;
+    let collation = "SELECT collation_name FROM information_schema.columns \
+                     WHERE table_name = 'response_bytes' AND column_name = 'account'";
+    assert_eq!(cluster().ask(&url, collation), "C");
+}
+
 #[tokio::test]
 async fn stories_in_postgres_conform() {
     history::conformance::conforms(&SqlHistoryStore::new(connect(&cluster().database()).await)).await;

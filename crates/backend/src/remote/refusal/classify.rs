@@ -16,7 +16,7 @@ impl UpstreamError {
                 Failure { retry: Retry::Elsewhere, ..failure }
             }
             // The page of a proxy before the model's server, which takes bodies up to a size alone (nginx: 1 MB).
-            413 if self.message.is_none() => {
+            413 if self.message.is_none() && !self.is_context_overflow() => {
                 let what = "the body is larger than what the model's server takes: shorten the request, above all its images and files, \
                             or name another model";
                 let failure = Failure::new(Fault::Caller, what).unsent().code(REQUEST_TOO_LARGE);
@@ -139,6 +139,9 @@ mod tests {
         assert_eq!((failure.fault, failure.code), (Fault::Caller, Some(REQUEST_TOO_LARGE)));
         assert!(failure.unsent && failure.retry == Retry::Elsewhere && failure.allows_another_attempt());
         assert!(failure.for_caller().starts_with("the body is larger than what the model's server takes"));
+        let without_words = br#"{"error":{"code":"context_length_exceeded"}}"#;
+        let failure = of_status(413, &HeaderMap::new(), without_words, MOST);
+        assert_eq!((failure.code, failure.retry), (Some("context_length_exceeded"), Retry::Never));
     }
 
     #[test]

@@ -1,5 +1,6 @@
 //! The handle that requests use for stored responses. One writer stores them, so that an answer waits a bounded time; each account
-//! has its turn and its rate, so that nobody's responses keep others' waiting, nor the settlements beside them.
+//! has its turn and its rate, so that nobody's responses keep others' waiting, nor the settlements beside them. Small ones that wait
+//! share a commit.
 
 use std::fmt;
 use std::sync::Arc;
@@ -15,6 +16,10 @@ use stint_types::tenant::Tenant;
 use stint_types::units::{AccountId, RequestId, Timestamp};
 
 use super::{ResponseChain, ResponseStore, ResponsesError, Settings, StoredResponse};
+
+/// As large may a response be, in bytes, whose turn ends before it is written. All such that wait fit into one write, so nobody waits
+/// longer behind them than behind a large one.
+const SHARED_MAX: usize = 64 << 10;
 
 /// What became of a response that was to be kept.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -83,18 +88,22 @@ impl ResponseService {
 
     /// Keeps a response, and waits a bounded time until it is kept: for the rate of its account, its turn, and the store.
     pub async fn keep(&self, response: StoredResponse) -> ResponseStoreResult {
-        let (id, until) = (response.id, Instant::now() + self.settings.patience);
-        if let Some(refusal) = self.refusal(id, &response.account, response.size()) {
+        let (id, bytes) = (response.id, response.size());
+        let until = Instant::now() + self.settings.patience;
+        if let Some(refusal) = self.refusal(id, &response.account, bytes) {
             return refusal;
         }
-        let Some(_turn) = self.writes.begin_before(until, &response.account, response.size()).await else {
+        let Some(turn) = self.writes.begin_before(until, &response.account, bytes).await else {
             return writes_too_much(id, &response.account);
         };
         let (reply, answer) = oneshot::channel();
-        if self.jobs.try_send(StoredResponseJob { response, reply }).is_err() {
+        let queued = self.jobs.send(StoredResponseJob { response, reply });
+        if !matches!(timeout_at(until, queued).await, Ok(Ok(()))) {
             tracing::error!(request = %id, "a response is not stored: too much waits for the store");
             return ResponseStoreResult::Failed;
         }
+        // The next one may come into the same write as a small one.
+        let _turn = (bytes > SHARED_MAX).then_some(turn);
         match timeout_at(until, answer).await {
             Ok(Ok(Ok(()))) => ResponseStoreResult::Stored,
             Ok(_) => ResponseStoreResult::Failed,
@@ -179,7 +188,8 @@ impl StoreWriter for StoredResponseWriter {
 
     const FAILURE: &'static str = "the store of responses failed";
 
-    /// Accounts come in one order everywhere: each row locks its account's sum, and two replicas never wait for each other.
+    /// Accounts come in the order of their bytes everywhere: each row locks its account's sum, and two replicas never wait for each
+    /// other.
     fn batch(
         first: StoredResponseJob,
         arrived: &mut mpsc::Receiver<StoredResponseJob>,
@@ -216,6 +226,7 @@ fn writes_too_much(id: RequestId, account: &AccountId) -> ResponseStoreResult {
 
 #[cfg(test)]
 mod tests {
+    use std::sync::Mutex;
     use std::time::Duration;
 
     use futures_util::future::join_all;
@@ -263,6 +274,82 @@ mod tests {
         assert_eq!(service.chain(&old, second.id, now).await.unwrap().unwrap().first(), Some(&first));
         assert!(service.delete(&old, first.id, now).await.unwrap());
         assert_eq!(service.find(&old, first.id, now).await.unwrap(), None);
+    }
+
+    /// A store in memory that knows how many responses each write had.
+    #[derive(Debug, Default)]
+    struct WriteSizes {
+        responses: MemoryResponses,
+        writes: Mutex<Vec<usize>>,
+    }
+
+    impl ResponseStore for WriteSizes {
+        fn keep<'a>(
+            &'a self,
+            responses: &'a [StoredResponse],
+            account_max: u64,
+        ) -> BoxFuture<'a, Result<(), ResponsesError>> {
+            self.writes.lock().unwrap().push(responses.len());
+            self.responses.keep(responses, account_max)
+        }
+        fn find<'a>(
+            &'a self,
+            account: &'a AccountId,
+            id: RequestId,
+            since: Timestamp,
+        ) -> BoxFuture<'a, Result<Option<StoredResponse>, ResponsesError>> {
+            self.responses.find(account, id, since)
+        }
+        fn chain<'a>(
+            &'a self,
+            account: &'a AccountId,
+            id: RequestId,
+            since: Timestamp,
+            bytes_max: u64,
+        ) -> BoxFuture<'a, Result<Option<ResponseChain>, ResponsesError>> {
+            self.responses.chain(account, id, since, bytes_max)
+        }
+        fn delete<'a>(
+            &'a self,
+            account: &'a AccountId,
+            id: RequestId,
+        ) -> BoxFuture<'a, Result<bool, ResponsesError>> {
+            self.responses.delete(account, id)
+        }
+        fn delete_of<'a>(
+            &'a self,
+            account: &'a AccountId,
+            key: Option<KeyId>,
+        ) -> BoxFuture<'a, Result<u64, ResponsesError>> {
+            self.responses.delete_of(account, key)
+        }
+        fn purge(&self, before: Timestamp, most: u32) -> BoxFuture<'_, Result<u64, ResponsesError>> {
+            self.responses.purge(before, most)
+        }
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn small_responses_that_wait_share_a_write_and_large_ones_have_their_own() {
+        let check = async |bytes: usize, expected: &[usize]| {
+            let (tasks, store) = (Tasks::default(), Arc::new(WriteSizes::default()));
+            let service = ResponseService::open(&tasks, store.clone(), Settings::default());
+            let accounts = ["a", "b", "a", "c", "a", "b"];
+            let results = join_all(accounts.map(|account| service.keep(response(account, bytes)))).await;
+            assert!(results.iter().all(|result| *result == ResponseStoreResult::Stored), "{results:?}");
+            assert_eq!(*store.writes.lock().unwrap(), expected, "{bytes}");
+        };
+        check(1_000, &[6]).await;
+        check(2 * SHARED_MAX, &[1; 6]).await;
+    }
+
+    /// As many as wait at most, and more.
+    #[tokio::test(start_paused = true)]
+    async fn a_crowd_of_small_responses_waits_for_room_and_is_stored() {
+        let tasks = Tasks::default();
+        let service =
+            ResponseService::open(&tasks, Arc::new(MemoryResponses::default()), Settings::default());
+        let results = join_all((0..200).map(|_| service.keep(response("a", 1)))).await;
+        assert!(results.iter().all(|result| *result == ResponseStoreResult::Stored), "{results:?}");
     }
 
     #[tokio::test(start_paused = true)]
