@@ -6,6 +6,7 @@ use serde::Deserialize;
 use serde::de::{Deserializer, MapAccess};
 use serde_json::Value;
 
+use super::choice_list::ChoiceList;
 use super::lenient_text::LenientText;
 use super::members_visitor::{ForeignMembers, KnownMembers, read_object};
 use super::rare_value::RareValue;
@@ -13,7 +14,7 @@ use super::rare_value::RareValue;
 /// One event of a stream.
 #[derive(Debug, Default)]
 pub(super) struct OpenAiChunk<'a> {
-    pub(super) choices: Option<Vec<OpenAiChunkChoice<'a>>>,
+    pub(super) choices: Option<ChoiceList<OpenAiChunkChoice<'a>>>,
     /// Read leniently: a usage that makes no sense is no reason to lose the answer.
     pub(super) usage: RareValue,
     /// llama.cpp's own count.

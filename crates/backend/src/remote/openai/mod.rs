@@ -7,6 +7,7 @@
 mod call_id_form;
 mod chat_members;
 mod chat_scope;
+mod choice_list;
 mod chunk;
 mod completions;
 pub(super) mod conversation;
