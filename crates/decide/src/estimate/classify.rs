@@ -25,7 +25,9 @@ pub(super) fn class_of(reading: &TextAnalysis<'_>) -> TaskClass {
         if is_of_a_contest(reading.text) { TaskClass::Code } else { TaskClass::Math }
     } else if cues.extracts_from_data() {
         TaskClass::Extraction
-    } else if (cues.programs() && !is_of_another_kind(&cues, reading.text)) || unspaced.programs {
+    } else if (cues.programs() && !is_of_another_kind(&cues, reading.text) && !is_inequality(reading.text))
+        || unspaced.programs
+    {
         TaskClass::Code
     } else if cues.extracts || unspaced.extracts {
         TaskClass::Extraction
@@ -64,6 +66,11 @@ fn has_limits(text: &str, end: &str) -> bool {
     end.split_once("Constraints:").is_some_and(is_limited)
         && text.contains("Input:")
         && text.contains("Output:")
+}
+
+/// True of inequalities between sums, whose indices look like names of programs.
+fn is_inequality(text: &str) -> bool {
+    text.contains(['≤', '≥']) && (text.contains("inequality") || text.contains("real numbers x"))
 }
 
 /// True of codes and programs that no computer runs, where nothing else speaks of one that does.

@@ -124,6 +124,7 @@ static QUANTIFIERS: PhraseList = PhraseList::of(&[
         "winning strategy",
         "has a strategy",
         "which positive integers",
+        "such that each ",
         "sides of a triangle",
         "lie on a circle",
         "concyclic",
@@ -189,6 +190,7 @@ static OBJECTS: PhraseList = PhraseList::of(&[
         "primes",
         "prime number",
         "prime p",
+        "odd prime",
         "inequality",
         "→",
         "winning strategy",
@@ -198,7 +200,7 @@ static OBJECTS: PhraseList = PhraseList::of(&[
         "实数",
         "函数",
     ],
-    &["function", "sequence", "triangle", "circle"],
+    &["function", "sequence", "triangle", "circle", "points in the plane"],
     KINDS_ELSEWHERE,
 ]);
 
@@ -295,6 +297,8 @@ mod tests {
             "Let p be an odd prime. Find the number of p-element subsets A of {1,...,2p} whose sum of elements is divisible by p.",
             "Consider a 2025 × 2025 grid of unit squares. Determine the minimum number of tiles so that for each row one square is free.",
             "Let n be a positive integer. Alice and Bazza play a game. Determine all values of λ for which Alice has a winning strategy.",
+            "Show that the inequality sum_{i,j} sqrt|x_i - x_j| ≤ sum_{i,j} sqrt|x_i + x_j| holds for all real numbers x_1, ..., x_n.",
+            "Prove that there is a constant c > 0 such that for every set of n points in the plane with distances of at least 1 a line does so.",
             "任意の正の整数 n に対して ⌊α⌋ + … + ⌊nα⌋ が n の倍数となる実数 α をすべて求めよ。",
         ] {
             assert!(check(problem), "{problem}");
