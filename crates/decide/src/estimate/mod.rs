@@ -59,6 +59,7 @@ mod task_phrases;
 mod text;
 mod text_words;
 mod whole_work;
+mod whole_work_elsewhere;
 mod whole_work_words;
 
 use std::collections::BTreeMap;

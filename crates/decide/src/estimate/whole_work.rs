@@ -4,9 +4,10 @@
 
 use super::phrase_list::FoundPhrase;
 use super::stated_length::in_ends;
+use super::whole_work_elsewhere::{MAKES_UNSPACED, OTHERWISE_UNSPACED, WHOLE_UNSPACED, WORKS_UNSPACED};
 use super::whole_work_words::{
-    ANOTHER, BOUNDS, FEATURES, INTO, MAKES, MAKES_UNSPACED, ONESELF, OTHERWISE_UNSPACED, POLITE, SMALL,
-    SOURCES, TURNS, VERBS, WHOLE, WHOLE_BEHIND, WHOLE_UNSPACED, WORKS, WORKS_UNSPACED,
+    ANOTHER, BOUNDS, FEATURES, INTO, MAKES, ONESELF, POLITE, SMALL, SOURCES, TURNS, VERBS, WHOLE,
+    WHOLE_BEHIND, WORKS,
 };
 
 /// What is asked for.
@@ -40,7 +41,7 @@ impl WholeWork {
         let is_long = stated.is_some_and(|length| length >= STATED_LONG);
         in_ends(message, |parts| {
             let [tail, head] = parts else { return None };
-            let scope = Scope { head, is_long, items: count_items(message) };
+            let scope = WorkScope { message, head, is_long };
             scope.work_in(head).or_else(|| scope.work_in(behind_sentence(tail)))
         })
     }
@@ -79,13 +80,13 @@ fn count_items(message: &str) -> usize {
 }
 
 /// What tells of a message that all of a work is wanted, beside what stands in its sentence.
-struct Scope<'t> {
+struct WorkScope<'t> {
+    message: &'t str,
     head: &'t str,
     is_long: bool,
-    items: usize,
 }
 
-impl Scope<'_> {
+impl WorkScope<'_> {
     fn work_in(&self, part: &str) -> Option<WholeWork> {
         let mut work = None;
         let asks = |found: &FoundPhrase<'_>| {
@@ -132,7 +133,7 @@ impl Scope<'_> {
 
     fn has_features(&self) -> bool {
         let features = FEATURES.iter().filter(|feature| self.head.contains(*feature));
-        self.items >= ITEMS_LEAST || features.take(FEATURES_LEAST).count() >= FEATURES_LEAST
+        features.take(FEATURES_LEAST).count() >= FEATURES_LEAST || count_items(self.message) >= ITEMS_LEAST
     }
 
     /// The work that a sentence of a script without blanks, or with the verb at its end, asks for.
@@ -197,7 +198,7 @@ fn name_in(clause: &str) -> &str {
     &clause[..end]
 }
 
-/// As in "this codebase" and "our app from Flask to FastAPI".
+/// As in "this codebase" and "our app from one framework to another".
 fn turned(clause: &str, name: &str) -> Option<WholeWork> {
     let is_meant = |found: &FoundPhrase<'_>| {
         let is_named = found.before.len() < name.len() && is_word_end(found.after) && is_head(found.after);
