@@ -134,7 +134,7 @@ pub(super) const CONDITIONS: &[&str] = &[
     "never ",
     "sometimes",
 ];
-/// and what is found by thinking.
+/// and what is found by thinking, or of many things.
 pub(super) const THOUGHT_OUT: &[&str] = &[
     "correct",
     "solution",
@@ -150,6 +150,11 @@ pub(super) const THOUGHT_OUT: &[&str] = &[
     "diagnos",
     "legal",
     "root cause",
+    "each word",
+    "each token",
+    "each sentence",
+    "each line",
+    "every word",
     "risk",
 ];
 pub(super) const EXTRACTS: &[&str] = &[
@@ -174,7 +179,6 @@ pub(super) const CLASSIFIES: &[&str] = &[
     "categorize ",
     "categorise ",
     "label ",
-    "tag ",
     "detect the language",
     "detect the intent",
     "determine the language",
@@ -183,7 +187,6 @@ pub(super) const CLASSIFIES: &[&str] = &[
     "determine the category",
     "determine the topic",
     "decide which",
-    "assign ",
     "klassifiziere",
     "kategorisiere",
     "ordne ",
