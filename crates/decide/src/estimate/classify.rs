@@ -9,6 +9,8 @@ use super::text::TextAnalysis;
 
 /// What a single word of programs means is looked at in texts of so many bytes.
 const SHORT: usize = 1_000;
+/// What a sum asks for stands in so many bytes at its end.
+const SUM_END: usize = 160;
 /// So many bytes at the end tell the problem of a contest.
 const CONTEST_END: usize = 600;
 
@@ -23,7 +25,9 @@ pub(super) fn class_of(reading: &TextAnalysis<'_>) -> TaskClass {
         if is_of_a_contest(reading.text) { TaskClass::Code } else { TaskClass::Math }
     } else if cues.extracts_from_data() {
         TaskClass::Extraction
-    } else if (cues.programs() && !is_of_another_kind(&cues, reading.text)) || unspaced.programs {
+    } else if (cues.programs() && !is_of_another_kind(&cues, reading.text) && !is_inequality(reading.text))
+        || unspaced.programs
+    {
         TaskClass::Code
     } else if cues.extracts || unspaced.extracts {
         TaskClass::Extraction
@@ -31,6 +35,7 @@ pub(super) fn class_of(reading: &TextAnalysis<'_>) -> TaskClass {
         TaskClass::Code
     } else if cues.proves
         || cues.calculates()
+        || cues.has_amounts() && asks_for_amount(reading.text)
         || unspaced.calculates
         || asks_for_mathematics(reading.text)
         || is_contest_proof(reading, false)
@@ -61,6 +66,11 @@ fn has_limits(text: &str, end: &str) -> bool {
     end.split_once("Constraints:").is_some_and(is_limited)
         && text.contains("Input:")
         && text.contains("Output:")
+}
+
+/// True of inequalities between sums, whose indices look like names of programs.
+fn is_inequality(text: &str) -> bool {
+    text.contains(['≤', '≥']) && (text.contains("inequality") || text.contains("real numbers x"))
 }
 
 /// True of codes and programs that no computer runs, where nothing else speaks of one that does.
@@ -162,6 +172,13 @@ fn is_of_people(lower: &str) -> bool {
     is_said(&SHARED) && (is_said(OTHER_WORLDS) || has(OTHER_PHRASES)) && !has(OF_PROGRAMS)
 }
 
+/// Whether an amount is asked for in a language that writes beyond ASCII, at the end of a text.
+fn asks_for_amount(text: &str) -> bool {
+    const AMOUNTS: [&str; 9] = ["колько", "كم ", "कितन", "몇 ", "얼마", "Cuánt", "cuánt", "kaç ", "Quanti "];
+    let end = &text[text.ceil_char_boundary(text.len().saturating_sub(SUM_END))..];
+    !text.is_ascii() && AMOUNTS.iter().any(|word| end.contains(word))
+}
+
 /// What Chinese and Japanese words hint at, which have no blanks between them.
 #[derive(Default)]
 struct UnspacedCues {
@@ -172,7 +189,18 @@ struct UnspacedCues {
 
 impl UnspacedCues {
     fn of(text: &str) -> UnspacedCues {
-        const PROGRAMS: [&str; 7] = ["代码", "编程", "程序", "算法", "プログラム", "コード", "程式"];
+        const PROGRAMS: [&str; 10] = [
+            "代码",
+            "编程",
+            "程序",
+            "算法",
+            "数据框",
+            "React组件",
+            "Vue组件",
+            "プログラム",
+            "コード",
+            "程式",
+        ];
         const EXTRACTS: [&str; 7] = ["摘要", "提取", "总结", "概括", "要約", "抽出", "總結"];
         const PROVES: [&str; 9] =
             ["方程", "证明", "函数", "概率", "證明", "方程式", "三角形", "整数", "積分"];
@@ -313,6 +341,8 @@ mod tests {
             "How do I read a table in Lua?",
             "Add unit tests.",
             "What is the largest n?\n\nExample 1:\nInput: n = 3\nOutput: 9 = 3 * 3\n\nConstraints:\n1 <= n <= 50",
+            "如何在pandas中合并两个数据框？",
+            "用C++实现一个LRU缓存",
             "There are 3 cups and 5 balls. Tell how many are full.\n\nSample Output 1\n\n3",
         ] {
             check(text, TaskClass::Code);
@@ -375,6 +405,10 @@ mod tests {
             "Compute the fundamental group of the Klein bottle.",
             "Integrate sqrt(tan x) dx.",
             "100以内的素数有哪些？",
+            "У Тома 15 яблок. Он отдаёт 4 Анне и покупает ещё 7. Сколько у него яблок?",
+            "철수는 사과를 15개 가지고 있습니다. 영희에게 4개를 주었습니다. 철수는 사과를 몇 개 가지고 있나요?",
+            "لدى أحمد 15 تفاحة. أعطى سارة 4 واشترى 7 أخرى. كم تفاحة لديه؟",
+            "राम के पास 15 सेब हैं। वह 4 सीता को देता है। उसके पास कितने सेब हैं?",
             "由素数组成的集合是什么？",
             "正の整数 n が素数となるのはいつか。",
             "Determine all real numbers α such that, for every positive integer n, the integer ⌊α⌋ + … + ⌊nα⌋ is a multiple of n.",

@@ -6,13 +6,19 @@ use super::phrase_list::{FoundPhrase, PhraseList};
 use super::text::TextAnalysis;
 
 /// The least usual thought about one, as a logarithm of tokens: that of problems of AIME, which are no harder. A judgement.
-pub(super) const CONTEST_THOUGHT: f64 = 8.3;
+const CONTEST_THOUGHT: f64 = 8.3;
+/// The same of what only olympiads ask: some three times as long. Small models that get nine of ten of AIME right get few of those
+/// right. A judgement too.
+const OLYMPIAD_THOUGHT: f64 = 9.3;
+/// A proof whose claim takes so many bytes is one of those.
+const OLYMPIAD_BYTES: usize = 180;
 
 /// A contest's problem has at least so many bytes, one that asks for a proof so many, or else it is an exercise,
 const LEAST_BYTES: usize = 60;
 const PROOF_BYTES: usize = 100;
-/// and at most so many.
+/// and at most so many. Inequalities with so many powers need fewer.
 const MOST_BYTES: usize = 4_000;
+const POWERS: usize = 3;
 /// What only exercises name.
 const EXERCISED: &str = "induction";
 
@@ -36,6 +42,16 @@ static DEMANDS: PhraseList = PhraseList::of(&[
     ],
     PROOFS_ELSEWHERE,
     SEARCHES_ELSEWHERE,
+    &[
+        "determine the minimum",
+        "determine the maximum",
+        "determine the smallest",
+        "determine the largest",
+        "determine the least",
+        "determine the greatest",
+        "for which positive integers",
+    ],
+    &["find the number of", "determine the number of"],
 ]);
 /// The same in languages with capitals: that something is to be proved,
 const PROOFS_ELSEWHERE: &[&str] = &[
@@ -86,20 +102,57 @@ const SEARCHES_ELSEWHERE: &[&str] = &[
     "Определите все",
 ];
 
-/// What its claim holds of.
-const QUANTIFIERS: [&str; 11] = [
-    "or all ",
-    "or every ",
-    "or each ",
-    "or any ",
-    "or infinitely",
-    "here exist",
-    "here is a constant",
-    "t most one",
-    "任意",
-    "每个",
-    "一切",
+/// What its claim holds of, as it stands in a text; what is found in twos and threes, and functions, are so without a word.
+static QUANTIFIERS: PhraseList = PhraseList::of(&[
+    &[
+        "for all ",
+        "For all ",
+        "for every ",
+        "For every ",
+        "for each ",
+        "For each ",
+        "for any ",
+        "For any ",
+        "for infinitely",
+        "For infinitely",
+        "there exist",
+        "There exist",
+        "there is a constant",
+        "There is a constant",
+        "at most one",
+        "At most one",
+        "winning strategy",
+        "has a strategy",
+        "which positive integers",
+        "such that each ",
+        "sides of a triangle",
+        "lie on a circle",
+        "concyclic",
+        "collinear",
+        "concurrent",
+        "circumcircle",
+        "all triples",
+        "all quadruples",
+        "all functions",
+        "all pairs of positive integers",
+        "任意",
+        "每个",
+        "一切",
+    ],
+    LETS,
+]);
+/// The same of a kind that is named before.
+const LETS: &[&str] = &[
+    "be positive integers",
+    "be positive real",
+    "be a positive integer",
+    "be an odd prime",
+    "be real numbers",
+    "be nonnegative",
+    "be non-negative",
 ];
+/// What only olympiads claim.
+const OLYMPIADS: [&str; 4] = ["nfinitely many", "here is a constant", "t most one", "eventually"];
 /// The same in languages that write more than ASCII.
 static QUANTIFIERS_ELSEWHERE: PhraseList = PhraseList::of(&[&[
     "für alle",
@@ -137,26 +190,51 @@ static OBJECTS: PhraseList = PhraseList::of(&[
         "primes",
         "prime number",
         "prime p",
+        "odd prime",
         "inequality",
         "→",
+        "winning strategy",
+        "has a strategy",
+        "unit squares",
         "整数",
         "实数",
         "函数",
     ],
-    &["function", "sequence", "triangle", "circle"],
+    &["function", "sequence", "triangle", "circle", "points in the plane"],
     KINDS_ELSEWHERE,
 ]);
 
 /// True if a text is a mathematical problem whose claim holds for all of something, and is to be proved or found. Of a text that nothing
 /// else tells to be mathematics it must speak of numbers and the like.
 pub(super) fn is_contest_proof(reading: &TextAnalysis<'_>, is_math: bool) -> bool {
+    demand_of(reading, is_math).is_some()
+}
+
+/// The least usual thought about a text of mathematics, as a logarithm of tokens, where it is such a problem.
+pub(super) fn contest_thought(reading: &TextAnalysis<'_>) -> Option<f64> {
+    let is_proof = [0, 1, 3, 4].contains(&demand_of(reading, true)?);
+    let text = reading.question;
+    let is_exercise =
+        is_proof && text.len() < OLYMPIAD_BYTES && !OLYMPIADS.iter().any(|words| text.contains(words));
+    Some(if is_exercise { CONTEST_THOUGHT } else { OLYMPIAD_THOUGHT })
+}
+
+/// How such a problem asks, by the group of [`DEMANDS`].
+fn demand_of(reading: &TextAnalysis<'_>, is_math: bool) -> Option<usize> {
     let text = reading.question;
     let is_sized = (LEAST_BYTES..=MOST_BYTES).contains(&text.len());
-    is_sized && reading.options.is_empty() && is_general(text) && !text.contains(EXERCISED) && {
-        let lower = text.to_ascii_lowercase();
-        DEMANDS.find(&lower, |found| is_demanded(found, lower.len())).is_some()
-            && OBJECTS.find(&lower, |found| is_object(found, is_math)).is_some()
+    if !is_sized || !reading.options.is_empty() || !is_general(text) || text.contains(EXERCISED) {
+        return None;
     }
+    let lower = text.to_ascii_lowercase();
+    let least = if is_inequality(text) { LEAST_BYTES } else { PROOF_BYTES };
+    let is_long = lower.len() >= least;
+    let demand = DEMANDS.find(&lower, |found| is_demanded(found, is_long, text))?.group;
+    OBJECTS.find(&lower, |found| is_object(found, is_math)).map(|_| demand)
+}
+
+fn is_inequality(text: &str) -> bool {
+    text.contains(['≥', '≤']) && text.matches('^').count() >= POWERS
 }
 
 /// Whether what was found is something of mathematics: a word of talk too only where something else tells that it is.
@@ -170,15 +248,17 @@ fn is_object(found: &FoundPhrase<'_>, is_math: bool) -> bool {
 
 fn is_general(text: &str) -> bool {
     let elsewhere = || !text.is_ascii() && QUANTIFIERS_ELSEWHERE.find(text, |_| true).is_some();
-    QUANTIFIERS.iter().any(|words| text.contains(words)) || elsewhere()
+    QUANTIFIERS.find(text, |_| true).is_some() || elsewhere()
 }
 
-/// Whether a text of so many bytes asks for what was found: "If n is odd, prove that …", but not "… explain how that …".
-fn is_demanded(found: &FoundPhrase<'_>, bytes: usize) -> bool {
+/// Whether a text asks for what was found, which may be too short for a proof: "If n is odd, prove that …", but not "… explain how
+/// that …".
+fn is_demanded(found: &FoundPhrase<'_>, is_long: bool, text: &str) -> bool {
     match found.group {
-        0 | 4 => bytes >= PROOF_BYTES && found.begins_clause(),
-        1 => bytes >= PROOF_BYTES && found.begins_sentence(),
-        2 | 5 => found.begins_sentence(),
+        0 | 4 => is_long && found.begins_clause(),
+        1 => is_long && found.begins_sentence(),
+        2 | 5 | 6 => found.begins_sentence(),
+        7 => found.begins_sentence() && LETS.iter().any(|words| text.contains(words)),
         _ => true,
     }
 }
@@ -210,6 +290,15 @@ mod tests {
             "Bestimme alle reellen Zahlen α, sodass für jede positive ganze Zahl n die Summe ⌊α⌋ + … + ⌊nα⌋ ein Vielfaches von n ist.",
             "Déterminer tous les réels α tels que pour tout entier strictement positif n, la somme ⌊α⌋ + … + ⌊nα⌋ est un multiple de n.",
             "Найдите все действительные числа α такие, что для каждого натурального n сумма ⌊α⌋ + … + ⌊nα⌋ делится на n.",
+            "Find all triples (a,b,p) of positive integers with p prime and a^p = b! + p.",
+            "Let a and b be positive integers such that ab+1 divides a^2+b^2. Show that (a^2+b^2)/(ab+1) is a perfect square.",
+            "Prove that a^2b(a-b)+b^2c(b-c)+c^2a(c-a) ≥ 0 for the sides of a triangle.",
+            "For which positive integers n can one tile an n×n board minus a corner with L-trominoes? Which integers remain?",
+            "Let p be an odd prime. Find the number of p-element subsets A of {1,...,2p} whose sum of elements is divisible by p.",
+            "Consider a 2025 × 2025 grid of unit squares. Determine the minimum number of tiles so that for each row one square is free.",
+            "Let n be a positive integer. Alice and Bazza play a game. Determine all values of λ for which Alice has a winning strategy.",
+            "Show that the inequality sum_{i,j} sqrt|x_i - x_j| ≤ sum_{i,j} sqrt|x_i + x_j| holds for all real numbers x_1, ..., x_n.",
+            "Prove that there is a constant c > 0 such that for every set of n points in the plane with distances of at least 1 a line does so.",
             "任意の正の整数 n に対して ⌊α⌋ + … + ⌊nα⌋ が n の倍数となる実数 α をすべて求めよ。",
         ] {
             assert!(check(problem), "{problem}");

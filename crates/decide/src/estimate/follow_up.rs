@@ -151,6 +151,36 @@ pub(super) fn stands_alone(message: &str) -> bool {
     message.trim().len() > BYTES_MAX || !is_follow_up(message) && names_subject()
 }
 
+/// Whether a message that goes on wants what was asked for before, rather than something about it.
+pub(super) fn agrees(message: &str) -> bool {
+    const AGREED: [&str; 20] = [
+        "yes",
+        "yep",
+        "ok",
+        "okay",
+        "sure",
+        "continue",
+        "proceed",
+        "go",
+        "do",
+        "start",
+        "next",
+        "please",
+        "ja",
+        "weiter",
+        "oui",
+        "sí",
+        "si",
+        "sim",
+        "да",
+        "продолжай",
+    ];
+    const AGREED_UNSPACED: [&str; 5] = ["继续", "好的", "是的", "続", "はい"];
+    let lower = message.to_lowercase();
+    words(&lower).first().is_some_and(|word| AGREED.contains(word))
+        || AGREED_UNSPACED.iter().any(|word| message.contains(word))
+}
+
 /// Whether a message greets, thanks or takes leave, and says no more.
 pub(super) fn is_small_talk(message: &str) -> bool {
     let lower = message.to_lowercase();

@@ -4,6 +4,7 @@
 use stint_types::catalog::{LENGTH_FEATURES, SURFACE_FEATURES, TaskClass};
 
 use super::scale::{as_number, flag, log, share};
+use super::scripts::english_bytes;
 use super::task_cues::MarkupCounts;
 use super::text::TextAnalysis;
 
@@ -12,7 +13,7 @@ const BESIDE: usize = LENGTH_FEATURES - (SURFACE_FEATURES - 1);
 /// Bytes to a token of text with blanks, and tokens to a letter of text without: rules of thumb.
 const BYTES_PER_TOKEN: f64 = 4.0;
 const TOKENS_PER_LETTER: f64 = 0.9;
-/// So few bytes are a greeting, and so few a short question.
+/// So few bytes of English are a greeting, and so few a short question.
 const GREETING: usize = 16;
 const SHORT: usize = 40;
 
@@ -31,6 +32,8 @@ fn beside_surface(reading: &TextAnalysis<'_>) -> [f64; BESIDE] {
     // Most such letters have three bytes.
     let spaced = reading.text.len().saturating_sub(3 * letters);
     let tokens = as_number(spaced) / BYTES_PER_TOKEN + as_number(letters) * TOKENS_PER_LETTER;
+    // Longer texts are neither, in any script.
+    let said = if reading.text.len() > 4 * SHORT { reading.text.len() } else { english_bytes(reading.text) };
     [
         tokens.ln_1p(),
         share(letters, spaced + letters),
@@ -38,8 +41,8 @@ fn beside_surface(reading: &TextAnalysis<'_>) -> [f64; BESIDE] {
         log(markup.dollars),
         log(markup.backticks),
         log(markup.code),
-        flag(reading.text.len() <= GREETING),
-        flag(reading.text.len() <= SHORT),
+        flag(said <= GREETING),
+        flag(said <= SHORT),
         log(markup.scripts),
     ]
 }

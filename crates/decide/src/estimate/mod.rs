@@ -42,10 +42,13 @@ mod prior_file;
 mod rarest_words;
 mod request_traits;
 mod scale;
+mod scripts;
 mod sign_kind;
 mod signal;
 mod solve;
 mod spelling;
+mod standing_task;
+mod standing_task_words;
 mod stated_length;
 mod step;
 mod surface;
@@ -55,6 +58,9 @@ mod task_cues;
 mod task_phrases;
 mod text;
 mod text_words;
+mod whole_work;
+mod whole_work_elsewhere;
+mod whole_work_words;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -81,6 +87,7 @@ use prior::QuestionTraits;
 use step::AgentStep;
 use text::{QuestionText, TextAnalysis};
 use text_words::TextWords;
+use whole_work::WholeWork;
 
 /// A prediction beyond this is a feature out of its range, not a length.
 const LENGTH_MAX: f64 = 1e6;
@@ -114,10 +121,13 @@ pub fn estimate(
     let features = features::of(&reading);
     let class = if request.tools.is_empty() { class } else { TaskClass::Agentic };
     let view = RequestView { reading: &reading, features: &features, class };
-    let is_contest = class == TaskClass::Math && contest_proof::is_contest_proof(&reading, true);
-    let least = is_contest.then_some(contest_proof::CONTEST_THOUGHT);
+    let contest = if class == TaskClass::Math { contest_proof::contest_thought(&reading) } else { None };
+    let least = contest.or_else(|| text.work.map(WholeWork::thought));
+    // A step of an agent writes a part of the work.
+    let written = text.work.filter(|_| request.tools.is_empty()).map(WholeWork::answer);
     let of_request = |lengths: TextLengths| {
-        lengths.with_answer(text.answer).with_thought_from(least).of_step(&AgentStep::of(request))
+        let lengths = lengths.with_answer_from(written).with_answer(text.answer);
+        lengths.with_thought_from(least).of_step(&AgentStep::of(request))
     };
     let lengths = seen.lengths.map(of_request);
     let stranger = prior_estimator::PriorEstimator::of(calibration, &view, seen.traits, lengths);
@@ -162,7 +172,11 @@ impl<'t> TextReading<'t> {
                 words.add(lexeme);
             }
         });
-        let class = classify::class_of(&analysis);
+        let class = text.class.unwrap_or_else(|| classify::class_of(&analysis));
+        let class = match (class, text.work) {
+            (TaskClass::Chat, Some(WholeWork::System)) => TaskClass::Code,
+            _ => class,
+        };
         let seen = words.as_mut().map(|words| {
             words.look_up();
             PriorView::of(&analysis, class, words, calibration)
@@ -184,6 +198,7 @@ impl PriorView {
         let traits = prior::read(prior, &surface, &said).blend(prior);
         let request = request_traits::of(prior, &traits, &surface, &words.rarest);
         let lengths = lengths::of(lengths, analysis, class, &surface, words.known.longer(lengths));
+        let lengths = lengths.map(|lengths| lengths.in_script_of(analysis));
         PriorView { traits: Some(traits), lengths, request }
     }
 }
@@ -290,6 +305,47 @@ mod tests {
         assert!(short.models["reasoner"].thinking.mu < long.models["reasoner"].thinking.mu);
         assert!(short.difficulty < long.difficulty);
         assert_eq!(short.class, TaskClass::Math);
+    }
+
+    #[test]
+    fn whole_works_take_longer_than_their_parts_and_are_answered_at_length() {
+        for (work, part) in [
+            ("Write a compiler for a subset of C.", "Write a function that adds numbers."),
+            ("Write a business plan for a bakery.", "Write a slogan for a bakery."),
+        ] {
+            let (work, part) = (check(work), check(part));
+            let lengths = |demand: &Demand| demand.models["stranger"].clone();
+            assert!(work.difficulty.get() > part.difficulty.get() + 0.1, "{work:?}");
+            assert!(lengths(&work).solution > Tokens(2000) && lengths(&part).solution < Tokens(700));
+            assert!(lengths(&work).done < lengths(&part).done);
+        }
+        assert_eq!(check("Write a compiler for a subset of C.").class, TaskClass::Code);
+    }
+
+    #[test]
+    fn what_only_olympiads_ask_is_harder_than_other_proofs() {
+        let olympiad =
+            check("Find all functions f: R -> R with f(x+f(y)) = f(x)+y for all real numbers x and y.");
+        let other = check(
+            "Let a, b, c be positive real numbers with a+b+c=3. Prove that for all such numbers a^2+b^2+c^2 is at least 3.",
+        );
+        assert!(olympiad.difficulty.get() > other.difficulty.get() + 0.05);
+        assert!(olympiad.models["stranger"].done < other.models["stranger"].done);
+    }
+
+    #[test]
+    fn the_same_in_chinese_is_about_as_hard() {
+        for (english, chinese) in [
+            ("Why is the sky blue?", "天空为什么是蓝色的？"),
+            (
+                "Write a Python function that checks whether a string is a palindrome.",
+                "写一个Python函数，检查一个字符串是否是回文。",
+            ),
+            ("How can I ask my boss for a higher salary?", "我该怎样向老板提出加薪？"),
+        ] {
+            let [english, chinese] = [english, chinese].map(|text| check(text).difficulty.get());
+            assert!((english - chinese).abs() < 0.1, "{english} and {chinese}");
+        }
     }
 
     #[test]

@@ -1,11 +1,16 @@
 //! Phrases that are looked for in a text, all in one pass: most places are passed after a look at two bytes.
 
+use std::ops::RangeInclusive;
+
 /// Groups of phrases in small letters.
 pub(super) struct PhraseList {
     groups: &'static [&'static [&'static str]],
     /// Which second bytes follow a first one, each by its last five bits.
     starts: [u32; 32],
 }
+
+/// How letters of kana, Han and Hangul begin.
+const UNSPACED: RangeInclusive<u8> = 0xe3..=0xed;
 
 /// A phrase that was found, by its group, with what stands before and behind it.
 #[derive(Debug, Clone, Copy)]
@@ -51,17 +56,20 @@ impl PhraseList {
     }
 
     /// The first phrase that is meant, of those that begin where a word does. Letters beyond ASCII begin one anywhere, for not all
-    /// scripts write blanks.
+    /// scripts write blanks, and so does what stands behind a letter of those.
     pub(super) fn find<'t>(
         &self,
         text: &'t str,
         is_meant: impl Fn(&FoundPhrase<'t>) -> bool,
     ) -> Option<FoundPhrase<'t>> {
-        let mut in_word = false;
+        let (mut in_word, mut is_unspaced) = (false, false);
         for (at, pair) in text.as_bytes().windows(2).enumerate() {
             let (first, second) = (pair[0], pair[1]);
             let begins = if first.is_ascii() { !in_word } else { first >= 0xc0 };
-            in_word = first.is_ascii_alphanumeric() || !first.is_ascii();
+            if first >= 0xc0 {
+                is_unspaced = UNSPACED.contains(&first);
+            }
+            in_word = if first.is_ascii() { first.is_ascii_alphanumeric() } else { !is_unspaced };
             if begins && self.starts[usize::from(first & 31)] >> (second & 31) & 1 == 1 {
                 let found = self.phrases_at(text, at).find(&is_meant);
                 if found.is_some() {
@@ -97,6 +105,7 @@ mod tests {
         assert_eq!(found("请翻译：x"), Some((1, "请", "：x")));
         assert_eq!(found("(on top"), Some((1, "(", "")));
         assert_eq!(found("die übersicht"), Some((0, "die ", "sicht")));
+        assert_eq!(found("请go on吧"), Some((0, "请", "吧")));
         for text in ["", "g", "argo on", "go off", "salon topic"] {
             assert_eq!(found(text), None, "{text}");
         }

@@ -235,7 +235,7 @@ pub(super) fn stated_word(instructions: &str) -> Option<f64> {
 }
 
 /// Looks at the end of a message and at what of its beginning is not part of that, in small letters.
-fn in_ends<T>(message: &str, look: impl FnOnce(&[Cow<'_, str>]) -> T) -> T {
+pub(super) fn in_ends<T>(message: &str, look: impl FnOnce(&[Cow<'_, str>]) -> T) -> T {
     let head = &message[..message.floor_char_boundary(LOOKED_AT)];
     let tail =
         &message[message.ceil_char_boundary(message.len().saturating_sub(LOOKED_AT)).max(head.len())..];

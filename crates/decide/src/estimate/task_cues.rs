@@ -94,6 +94,11 @@ impl TaskCues {
         self.numbers >= 1 && (operates || (self.asks && self.numbers >= 2))
     }
 
+    /// True if there are several numbers, of which an amount may be told.
+    pub(super) fn has_amounts(&self) -> bool {
+        self.numbers >= 2
+    }
+
     /// True if this text is set like a formula: a formula's braces are no program's.
     pub(super) fn has_formulas(&self, text: &str) -> bool {
         let MarkupCounts { backslashes, dollars, backticks, .. } = self.markup;

@@ -1,5 +1,6 @@
 //! What phrases at the beginning and the end of a text say of the kind of work, where single words of English do not tell.
 
+use super::lexeme::is_unspaced;
 use super::number_kinds::{KINDS_ELSEWHERE, is_kind};
 use super::phrase_list::{FoundPhrase, PhraseList};
 
@@ -233,7 +234,8 @@ pub(super) fn speaks_of_programs(text: &str) -> bool {
         let mut room = [0; END_BYTES];
         let lower = in_small_letters(end, &mut room);
         let is_meant = |found: &FoundPhrase<'_>| {
-            let (at, goes_on) = (found.before.len(), found.after.starts_with(char::is_alphanumeric));
+            let goes_on = |letter: char| letter.is_alphanumeric() && !is_unspaced(letter);
+            let (at, goes_on) = (found.before.len(), found.after.starts_with(goes_on));
             match found.group {
                 0 => !goes_on,
                 1 => !goes_on && is_language(&end[at..], found.before),

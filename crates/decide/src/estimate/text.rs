@@ -2,14 +2,18 @@
 
 use std::borrow::Cow;
 
+use stint_types::catalog::TaskClass;
 use stint_types::chat::{Message, Request, Role};
 
 use super::asking::{last_asked, question_texts, said, texts, without_material};
-use super::follow_up::{is_follow_up, is_small_talk, opens};
+use super::follow_up::{agrees, is_follow_up, is_small_talk, opens};
 use super::light_task::LightTask;
+use super::standing_task::StandingTask;
+use super::standing_task_words::StandingKind;
 use super::stated_length::{stated_length, stated_word};
 use super::swar;
 use super::tally::TextTally;
+use super::whole_work::WholeWork;
 
 /// How much of a text's beginning, and of its end, is looked at: questions stand at one of the two.
 const END_BYTES: usize = 8 * 1024;
@@ -26,6 +30,10 @@ pub(super) struct QuestionText<'t> {
     pub context: usize,
     /// How long its answer gets, where that is plain: the logarithm of tokens.
     pub answer: Option<f64>,
+    /// The whole work that is asked for.
+    pub work: Option<WholeWork>,
+    /// What kind of work it is, where the instructions tell.
+    pub class: Option<TaskClass>,
 }
 
 /// So many messages are looked back at for one that asks something.
@@ -61,6 +69,9 @@ impl<'t> QuestionText<'t> {
             |before: usize| messages.iter().take(before).flat_map(texts).map(str::len).sum::<usize>();
         let given = messages.get(asked).map(said).unwrap_or_default();
         let own = without_material(&given);
+        if let Some(task) = standing_task(request, asked, &given) {
+            return QuestionText::of_standing(&task, &given, context(asked));
+        }
         if let [own] = own[..]
             && let Some(first) = asked_before(request, asked, own)
         {
@@ -69,8 +80,13 @@ impl<'t> QuestionText<'t> {
             let question = task.map_or_else(|| question_texts(before), |task| vec![task.instruction]);
             let both: Vec<&str> = question.into_iter().chain(["\n", own]).collect();
             let text = QuestionText::from_parts(&both, context(first));
-            let answer = task.map(|task| task.answer).or_else(|| stated_length(&text.excerpt));
-            return QuestionText { answer, ..text };
+            return match task {
+                Some(task) => QuestionText { answer: Some(task.answer), ..text },
+                None => {
+                    let text = text.with_statements(|| None);
+                    QuestionText { work: text.work.filter(|_| agrees(own)), ..text }
+                }
+            };
         }
         let material = length(&given).saturating_sub(length(&own));
         let text = QuestionText::from_parts(&own, context(asked) + material);
@@ -80,12 +96,34 @@ impl<'t> QuestionText<'t> {
                 bytes: task.instruction.len(),
                 context: text.context + text.bytes.saturating_sub(task.instruction.len()),
                 answer: Some(task.answer),
+                ..text
             },
-            None => {
-                let answer = stated_length(&text.excerpt).or_else(|| word_of_instructions(request));
-                QuestionText { answer, ..text }
+            None => text.with_statements(|| word_of_instructions(request)),
+        }
+    }
+
+    /// The text of a message to which the instructions' task is done.
+    fn of_standing(task: &StandingTask<'t>, given: &[&'t str], context: usize) -> QuestionText<'t> {
+        let answer = Some(task.answer);
+        match task.kind {
+            StandingKind::Extract | StandingKind::Classify => QuestionText {
+                answer,
+                class: Some(TaskClass::Extraction),
+                ..QuestionText::from_parts(&[task.instruction], context + length(given))
+            },
+            StandingKind::Query | StandingKind::Review => {
+                let both: Vec<&str> =
+                    [task.instruction, "\n"].into_iter().chain(given.iter().copied()).collect();
+                let class = Some(TaskClass::Code);
+                QuestionText { answer, class, ..QuestionText::from_parts(&both, context) }
             }
         }
+    }
+
+    /// The same with what it says of its answer, or else the instructions do.
+    fn with_statements(self, instructions: impl FnOnce() -> Option<f64>) -> QuestionText<'t> {
+        let stated = stated_length(&self.excerpt).or_else(instructions);
+        QuestionText { answer: stated, work: WholeWork::of(&self.excerpt, stated), ..self }
     }
 
     /// The text of a question alone.
@@ -96,7 +134,7 @@ impl<'t> QuestionText<'t> {
     fn from_parts(parts: &[&'t str], context: usize) -> QuestionText<'t> {
         let bytes = length(parts);
         if let ([part], true) = (parts, bytes <= 2 * END_BYTES) {
-            return QuestionText { excerpt: Cow::Borrowed(part), bytes, context, answer: None };
+            return QuestionText::with(Cow::Borrowed(part), bytes, context);
         }
         let mut seen = String::with_capacity(bytes.min(2 * END_BYTES + 1));
         if bytes <= 2 * END_BYTES {
@@ -112,7 +150,11 @@ impl<'t> QuestionText<'t> {
             }
             ends.iter().rev().for_each(|end| seen.push_str(end));
         }
-        QuestionText { excerpt: Cow::Owned(seen), bytes, context, answer: None }
+        QuestionText::with(Cow::Owned(seen), bytes, context)
+    }
+
+    fn with(excerpt: Cow<'t, str>, bytes: usize, context: usize) -> QuestionText<'t> {
+        QuestionText { excerpt, bytes, context, answer: None, work: None, class: None }
     }
 }
 
@@ -195,6 +237,20 @@ fn light_task<'t>(request: &'t Request, own: &[&'t str]) -> Option<LightTask<'t>
     };
     // Who has tools is to do more than to name something.
     LightTask::of(own).or_else(system).or_else(|| label().filter(|_| request.tools.is_empty()))
+}
+
+/// The task that the instructions set for every message, where the last one sets none itself.
+fn standing_task<'t>(request: &'t Request, asked: usize, own: &[&'t str]) -> Option<StandingTask<'t>> {
+    let is_users = request.messages.get(asked).is_some_and(|message| message.role == Role::User);
+    if !is_users || !request.tools.is_empty() {
+        return None;
+    }
+    let instructions = request.messages.iter().take_while(|message| message.role == Role::System);
+    let mut prompts = instructions.flat_map(texts);
+    let (Some(prompt), None) = (prompts.next(), prompts.next()) else { return None };
+    let task = StandingTask::of(prompt, own)?;
+    let is_own = LightTask::of(own).is_some() || matches!(own, [message] if is_small_talk(message));
+    (!is_own).then_some(task)
 }
 
 /// The length of an answer of one word, where an application's instructions want no more.
@@ -332,6 +388,36 @@ mod tests {
         ] {
             assert_eq!(answer(of_some), None, "{of_some}");
         }
+    }
+
+    #[test]
+    fn a_message_that_instructions_tell_what_to_do_with_is_no_talk() {
+        let seen = |instructions: &str, message: &str| {
+            let request = chat(&[(Role::System, instructions), (Role::User, message)]);
+            let text = QuestionText::of(&request);
+            (text.class, text.answer.map(f64::exp), text.excerpt.into_owned())
+        };
+        let extract = "Extract the name and the date from the user's text as JSON.";
+        let (class, answer, excerpt) = seen(extract, "Jane moved in on 3 May 2021, with 2 cats.");
+        assert_eq!((class, excerpt.as_str()), (Some(TaskClass::Extraction), extract));
+        assert!(answer.is_some_and(|tokens| (39.0..100.0).contains(&tokens)), "{answer:?}");
+        let query = "Given a question, write a SQL query that answers it.";
+        let (class, _, excerpt) = seen(query, "Who bought the most?");
+        assert_eq!((class, excerpt), (Some(TaskClass::Code), format!("{query}\nWho bought the most?")));
+        assert_eq!(seen("You are helpful.", "Who bought the most?").0, None);
+        assert_eq!(seen(query, "thanks!").0, None);
+        assert_eq!(seen(query, "Translate to French: Where have all the flowers gone?").0, None);
+    }
+
+    #[test]
+    fn a_whole_work_stays_one_where_a_message_agrees_to_it() {
+        let work = |last: &str| {
+            let before = [(Role::User, "Implement Raft in Go with tests."), (Role::Assistant, "Shall I?")];
+            let messages: Vec<_> = before.into_iter().chain([(Role::User, last)]).collect();
+            QuestionText::of(&chat(&messages)).work
+        };
+        assert_eq!(work("yes, do it"), Some(WholeWork::System));
+        assert_eq!(work("why?"), None);
     }
 
     #[test]
