@@ -65,13 +65,14 @@ pub(super) fn inspect(options: &InspectOptions) -> VerbResult {
         }
         row("context", format!("{} tokens", facts.context));
         let context = options.context.unwrap_or(facts.context).min(facts.context);
-        let cache = facts.kv_token_bytes.saturating_mul(u64::from(context));
+        let cache = |token: u64| human_bytes(token.saturating_mul(u64::from(context)));
         row(
             "memory",
             format!(
-                "{} of weights, and {} for one sequence of {context} tokens",
+                "{} of weights, and {} for one sequence of {context} tokens ({} with kv_format = \"q8_0\")",
                 human_bytes(facts.weight_bytes),
-                human_bytes(cache)
+                cache(facts.kv_token_bytes),
+                cache(facts.kv_token_bytes_q8_0)
             ),
         );
     }
