@@ -40,7 +40,7 @@ fn texts_found_in_a_cache_of_eight_bits_or_begun_anew_go_on_with_the_same_tokens
             Engine::start_on(shared_as(grain), &gguf(TensorType::F32), &settings).unwrap()
         };
         let (with, without) = (start(eight_bits()), start(Settings { prefix_reuse: false, ..eight_bits() }));
-        let text = || GenerationJob { phases: PhaseBudgets::without_thinking(22), ..super::job(50, 0, 0) };
+        let text = || GenerationJob { phases: PhaseBudgets::without_thinking(22), ..job(50, 0, 0) };
         let first = reused(&with, text());
         let again = reused(&with, text());
         assert_eq!((first.0, again.0), (0, 48), "{grain:?}");
@@ -50,7 +50,7 @@ fn texts_found_in_a_cache_of_eight_bits_or_begun_anew_go_on_with_the_same_tokens
         without.stop();
         // Four texts of which each may fill the cache: some have to stop for others.
         let small = start(Settings { kv_tokens: 160, prefix_reuse: false, ..eight_bits() });
-        let jobs: Vec<_> = (0..4).map(|n| super::job(10 + n, 60, 30)).collect();
+        let jobs: Vec<_> = (0..4).map(|n| job(10 + n, 60, 30)).collect();
         let alone: Vec<_> = jobs.iter().map(|job| ids(&small, job.clone())).collect();
         let streams: Vec<_> = jobs.into_iter().map(|job| small.generate(job).unwrap()).collect();
         for (alone, tokens) in alone.into_iter().zip(streams) {
