@@ -206,9 +206,11 @@ impl CacheLayout {
                 }
                 KvFormat::Q8_0 => {
                     let group = n / SCALED_TOGETHER;
-                    let scale = scale_of(numbers.chunks(32).nth(group as usize).unwrap());
+                    let scale =
+                        scale_of(numbers.chunks(SCALED_TOGETHER as usize).nth(group as usize).unwrap());
                     let upper = self.scale_place(position, group);
                     own[upper..][..2].copy_from_slice(&scale.to_le_bytes()[2..]);
+                    #[expect(clippy::cast_possible_truncation, reason = "the largest is 127")]
                     let byte = (number / scale).round_ties_even() as i8;
                     own[place] = byte.cast_unsigned() ^ self.moved(n);
                     kept.push(f32::from(byte) * scale);
