@@ -29,7 +29,7 @@ def arguments():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("files", nargs="*", type=pathlib.Path)
     parser.add_argument("--grain", choices=["lanes", "cooperative", "cooperative-f32"])
-    parser.add_argument("--kv", choices=["f16", "f32"], default="f16")
+    parser.add_argument("--kv", choices=["f16", "f32", "q8_0"], default="f16")
     parser.add_argument("--cut", type=int, default=4, help="layers of the model that reads 2,048 tokens")
     parser.add_argument("--vulkan", type=pathlib.Path, help="llama.cpp's libraries for GPUs")
     parser.add_argument("--decode", help="sequences that decode together, 1,4,8 for instance")

@@ -165,10 +165,14 @@ fn likeliest(logits: &[f32]) -> usize {
 fn check(name: &str, path: &Path, vocab: u32, tolerance: f32) {
     check_with(KvFormat::F32, name, path, vocab, tolerance);
     check_with(KvFormat::F16, name, path, vocab, ROUNDED);
+    check_with(KvFormat::Q8_0, name, path, vocab, IN_BYTES);
 }
 
 /// What an f16 cache may do to a logit, as a share of the spread.
 const ROUNDED: f32 = 1e-2;
+
+/// What a cache of bytes may do to it.
+const IN_BYTES: f32 = 1e-1;
 
 fn check_with(format: KvFormat, name: &str, path: &Path, vocab: u32, tolerance: f32) {
     let token = |n: u32| (n * 7919 + 3) % vocab;

@@ -234,6 +234,7 @@ fn settings_of(settings: &EngineSettings) -> engine::Settings {
         kv_format: match kv_format {
             KvCacheFormat::F16 => KvFormat::F16,
             KvCacheFormat::F32 => KvFormat::F32,
+            KvCacheFormat::Q8_0 => KvFormat::Q8_0,
         },
         prefix_reuse: prompt_cache.is_some(),
         prefill_chunk,

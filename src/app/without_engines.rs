@@ -42,6 +42,7 @@ pub(super) struct ModelFacts {
     pub(super) context: u32,
     pub(super) weight_bytes: u64,
     pub(super) kv_token_bytes: u64,
+    pub(super) kv_token_bytes_q8_0: u64,
 }
 
 /// No file's model is known.

@@ -19,7 +19,8 @@ const PROMPT_CACHES: [(&str, Option<PromptCacheSharing>); 3] = [
     ("off", None),
 ];
 
-const KV_FORMATS: [(&str, KvCacheFormat); 2] = [("f16", KvCacheFormat::F16), ("f32", KvCacheFormat::F32)];
+const KV_FORMATS: [(&str, KvCacheFormat); 3] =
+    [("f16", KvCacheFormat::F16), ("f32", KvCacheFormat::F32), ("q8_0", KvCacheFormat::Q8_0)];
 
 /// The format of the numbers in the key-value cache.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -28,6 +29,8 @@ pub enum KvCacheFormat {
     F16,
     /// 32 bits each, as they are computed.
     F32,
+    /// 8 bits each, and a scale for every 32.
+    Q8_0,
 }
 
 /// How the engine of local models runs.

@@ -4,7 +4,7 @@
 //! measures those; `--beside` waits beside a long prompt, `--questions` short questions with longer answers; `--kernels 128,8192`
 //! tells how long each kernel takes at those positions, by the device's clock. `--decoded` is how many tokens are decoded, `--sampled`
 //! draws them as Qwen3 wants it, `--prefill-chunk` is how many tokens of a prompt are read at once. `--grain` forces `cooperative`,
-//! `cooperative-f32` or `lanes`, `--kv` is `f16` or `f32`. `--make 0.6b:Q8_0:28 MODEL.gguf` writes a random model of that shape,
+//! `cooperative-f32` or `lanes`, `--kv` is `f16`, `f32` or `q8_0`. `--make 0.6b:Q8_0:28 MODEL.gguf` writes a random model of that shape,
 //! format and number of layers instead. Without a file a small random model is measured.
 
 #![expect(clippy::print_stdout, reason = "printing is what it is for")]
@@ -69,7 +69,14 @@ impl Plan {
                         other => return Err(format!("no grain is called {other}").into()),
                     });
                 }
-                "--kv" => plan.kv_format = if value()? == "f32" { KvFormat::F32 } else { KvFormat::F16 },
+                "--kv" => {
+                    plan.kv_format = match value()?.as_str() {
+                        "f16" => KvFormat::F16,
+                        "f32" => KvFormat::F32,
+                        "q8_0" => KvFormat::Q8_0,
+                        other => return Err(format!("no cache is called {other}").into()),
+                    };
+                }
                 "--decode" => plan.decode = numbers(&value()?)?,
                 "--prefill" => plan.prefill = numbers(&value()?)?,
                 "--step" => plan.step = numbers(&value()?)?,
@@ -377,7 +384,11 @@ fn running(gguf: Gguf, plan: &Plan) -> Outcome<()> {
         prefix_reuse: false,
         ..Settings::default()
     };
-    let token = if plan.kv_format == KvFormat::F32 { facts.kv_token_bytes * 2 } else { facts.kv_token_bytes };
+    let token = match plan.kv_format {
+        KvFormat::F16 => facts.kv_token_bytes,
+        KvFormat::F32 => facts.kv_token_bytes * 2,
+        KvFormat::Q8_0 => facts.kv_token_bytes_q8_0,
+    };
     let accounted = facts.weight_bytes + token * u64::from(settings.kv_tokens);
     print_memory("before", 0);
     let (engine, device) = probe::start(&gguf, &settings, plan.grain)?;

@@ -27,6 +27,8 @@ pub struct ModelFacts {
     pub weight_bytes: u64,
     /// Bytes of the cache for each token of a sequence, in the format that is usual.
     pub kv_token_bytes: u64,
+    /// The same in 8 bits.
+    pub kv_token_bytes_q8_0: u64,
 }
 
 /// What a file's model is.
@@ -45,6 +47,7 @@ pub fn describe(gguf: &Gguf) -> Result<ModelFacts, EngineError> {
         context: shape.context,
         weight_bytes: 0,
         kv_token_bytes: shape.kv_token_bytes(KvFormat::default()),
+        kv_token_bytes_q8_0: shape.kv_token_bytes(KvFormat::Q8_0),
     };
     for name in gguf.tensor_names() {
         let tensor = gguf.tensor(name)?;
@@ -76,6 +79,7 @@ mod tests {
         };
         let (plain, packed) = (of(TensorType::F32), of(TensorType::Q8_0));
         assert_eq!((plain.layers, plain.context, plain.kv_token_bytes), (2, 128, 2 * 2 * 2 * 16 * 2));
+        assert_eq!(plain.kv_token_bytes_q8_0, 2 * 2 * 2 * (16 + 4));
         assert_eq!(plain.weight_bytes, plain.parameters * 4);
         assert_eq!(packed.parameters, plain.parameters);
         assert_eq!((plain.experts, plain.parameters_used), (0, plain.parameters));

@@ -92,7 +92,7 @@ impl ModelShape {
 
     /// The bytes of the cache for one token, all layers together.
     pub(crate) fn kv_token_bytes(&self, format: KvFormat) -> u64 {
-        u64::from(self.layers) * 2 * format.bytes(u64::from(self.kv_heads * self.head_dim))
+        u64::from(self.layers) * 2 * u64::from(self.kv_heads) * format.head_bytes(self.head_dim)
     }
 
     /// The rows of a layer's queries, in numbers.

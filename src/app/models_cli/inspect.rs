@@ -87,9 +87,12 @@ fn weight_rows(facts: &ModelFacts, context: Option<u32>) -> Vec<[String; 2]> {
     }
     rows.push(row("context", format!("{} tokens", facts.context)));
     let context = context.unwrap_or(facts.context).min(facts.context);
-    let cache = human_bytes(facts.kv_token_bytes.saturating_mul(u64::from(context)));
+    let cache = |token: u64| human_bytes(token.saturating_mul(u64::from(context)));
+    let (usual, small) = (cache(facts.kv_token_bytes), cache(facts.kv_token_bytes_q8_0));
     let weights = human_bytes(facts.weight_bytes);
-    let memory = format!("{weights} of weights, and {cache} for one sequence of {context} tokens");
+    let memory = format!(
+        "{weights} of weights, and {usual} for one sequence of {context} tokens ({small} with kv_format = \"q8_0\")"
+    );
     rows.push(row("memory", memory));
     rows
 }

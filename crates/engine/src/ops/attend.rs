@@ -69,14 +69,19 @@ impl Attention {
             ("TOGETHER", f64::from(sharing.div_ceil(teams))),
             ("TEAMS", f64::from(sharing.div_ceil(sharing.div_ceil(teams)))),
         ];
-        let (label, own) = match layout.storage {
-            PlaneStorage::Buffers => ("attend", include_str!("attend.wgsl")),
-            PlaneStorage::Textures => ("attend by lanes", include_str!("attend_lanes.wgsl")),
+        let (label, own, reader) = match (layout.storage, layout.is_scaled()) {
+            (PlaneStorage::Buffers, _) => ("attend", include_str!("attend.wgsl"), ""),
+            (PlaneStorage::Textures, false) => {
+                ("attend by lanes", include_str!("attend_lanes.wgsl"), include_str!("attend_eights.wgsl"))
+            }
+            (PlaneStorage::Textures, true) => {
+                ("attend by lanes", include_str!("attend_lanes.wgsl"), include_str!("attend_sixteens.wgsl"))
+            }
         };
         use BufferAccess::{Read, Write};
         let bindings = &[&[layout.reads(); 3][..], &[Read; 2], &writes(gpu, false), &[Write]].concat();
         let writer = floats_writer(gpu, 5);
-        let parts = [include_str!("splits.wgsl"), include_str!("attend_buffers.wgsl"), &writer, own];
+        let parts = [include_str!("splits.wgsl"), include_str!("attend_buffers.wgsl"), &writer, own, reader];
         let wgsl = layout.shader(&parts);
         let source = KernelSource { label, wgsl: &wgsl, constants: &constants, bindings, immediates: 2 };
         let groups = shape.kv_heads * sharing.div_ceil(sharing.div_ceil(teams));
@@ -180,12 +185,25 @@ mod tests {
     fn check(heads: u32, kv_heads: u32, head_dim: u32, rows: &[[u32; 4]]) {
         let shape = shape(heads, kv_heads, head_dim);
         in_every_grain(|gpu| {
-            check_by(gpu, KvFormat::F32, &shape, rows);
-            check_by(gpu, KvFormat::F16, &shape, rows);
+            for format in [KvFormat::F32, KvFormat::F16, KvFormat::Q8_0] {
+                check_by(gpu, format, &shape, rows);
+            }
         });
     }
 
+    /// Against the numbers as the cache has them.
     fn check_by(gpu: &Gpu, format: KvFormat, shape: &ModelShape, rows: &[[u32; 4]]) {
+        check_within(gpu, format, shape, rows, Reference { rounded: true, tolerance: 5e-6 });
+    }
+
+    /// What attention is compared with: the numbers that the cache got, or those that it made of them; and how far it may be off.
+    #[derive(Clone, Copy)]
+    struct Reference {
+        rounded: bool,
+        tolerance: f64,
+    }
+
+    fn check_within(gpu: &Gpu, format: KvFormat, shape: &ModelShape, rows: &[[u32; 4]], within: Reference) {
         let ModelShape { heads, kv_heads, head_dim, .. } = *shape;
         let longest = rows.iter().map(|row| row[2] + 1).max().unwrap();
         // Two slots whose blocks are interleaved backwards through the pool.
@@ -195,7 +213,11 @@ mod tests {
         let count = u32::try_from(rows.len()).unwrap();
         let x: Vec<f32> = numbers(1, count * shape.qkv()).iter().map(|v| v * 4.0).collect();
         let layout = CacheLayout::new(gpu, shape, format);
-        let filled = |part, seed| layout.filled(gpu, part, 2 * table, &numbers(seed, cache));
+        let filled = |part, seed| {
+            let given = numbers(seed, cache);
+            let (plane, rounded) = layout.filled(gpu, part, 2 * table, &given);
+            (plane, if within.rounded { rounded } else { given })
+        };
         let ((key_plane, keys), (value_plane, values)) =
             (filled(CachePart::Keys, 2), filled(CachePart::Values, 3));
         let queries = layout.queries(gpu, count, shape.queries());
@@ -230,8 +252,23 @@ mod tests {
                 let cells: Vec<_> = (0..=*position).map(cell).collect();
                 let q = &x[row * shape.qkv() as usize + head as usize * size..][..size];
                 let expected = reference(shape, q, &keys, &values, &cells);
-                close(&got[(row * heads as usize + head as usize) * size..][..size], &expected, 5e-6);
+                close(
+                    &got[(row * heads as usize + head as usize) * size..][..size],
+                    &expected,
+                    within.tolerance,
+                );
             }
+        }
+    }
+
+    #[test]
+    fn a_cache_of_bytes_moves_attention_by_a_hundredth_and_one_of_halves_by_a_tenth_of_that() {
+        let shape = shape(4, 2, 64);
+        let rows = [0, 30, 300].map(|position| [0, position % 2, position, 0]);
+        for (format, tolerance) in [(KvFormat::F16, 1e-3), (KvFormat::Q8_0, 1e-2)] {
+            in_every_grain(|gpu| {
+                check_within(gpu, format, &shape, &rows, Reference { rounded: false, tolerance });
+            });
         }
     }
 
@@ -248,6 +285,14 @@ mod tests {
         check(2, 2, 96, &rows);
         check(5, 1, 20, &rows);
         check(14, 2, 64, &rows);
+    }
+
+    #[test]
+    fn heads_of_any_size_attend_over_bytes() {
+        let rows = [[0, 0, 5, 0], [0, 1, 40, 0]];
+        for (heads, head_dim) in [(3, 48), (2, 80), (2, 192)] {
+            in_every_grain(|gpu| check_by(gpu, KvFormat::Q8_0, &shape(heads, 1, head_dim), &rows));
+        }
     }
 
     #[test]

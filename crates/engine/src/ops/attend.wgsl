@@ -7,20 +7,20 @@
 @group(0) @binding(1) var<storage, read> keys: array<Four>;
 @group(0) @binding(2) var<storage, read> values: array<Four>;
 const THREADS = TILE;
-const AHEAD = 8u;  // reads under way
+const AHEAD = 8u;  // reads under way: of a key, as many fours as have a scale in common
 var<workgroup> query: array<vec4<f32>, 256>;   // of each head in turn, 64 at most
 var<workgroup> weights: array<f32, 1024>;      // of each head in turn, TILE
 var<workgroup> peaks: array<vec4<f32>, 64>;    // one a subgroup, which has 4 threads at least
 var<workgroup> totals: array<vec4<f32>, 64>;
-var<workgroup> parts: array<vec4<f32>, 256>;
+var<workgroup> parts: array<vec4<u32>, 256>;   // the scales of the tile's values, if SCALED; at the end, floats
 var<workgroup> cells: array<u32, TILE / BLOCK>;  // where the keys and values of the tile's blocks begin, in fours
 
-fn add_scores(sums: vec4<f32>, n: u32, key: vec4<f32>) -> vec4<f32> {
+fn add_scores(sums: vec4<f32>, n: u32, key: vec4<f32>, scale: f32) -> vec4<f32> {
   var s = sums;
-  s.x += dot(query[n], key);
-  if (TOGETHER > 1u) { s.y += dot(query[64u + n], key); }
-  if (TOGETHER > 2u) { s.z += dot(query[128u + n], key); }
-  if (TOGETHER > 3u) { s.w += dot(query[192u + n], key); }
+  s.x += dot(query[n], key) * scale;
+  if (TOGETHER > 1u) { s.y += dot(query[64u + n], key) * scale; }
+  if (TOGETHER > 2u) { s.z += dot(query[128u + n], key) * scale; }
+  if (TOGETHER > 3u) { s.w += dot(query[192u + n], key) * scale; }
   return s;
 }
 
@@ -30,8 +30,9 @@ fn scores(cell: u32) -> vec4<f32> {
   for (var first = 0u; first < fours; first += AHEAD) {
     var found: array<Four, AHEAD>;
     for (var n = 0u; n < AHEAD; n++) { found[n] = keys[cell + min(first + n, fours - 1u) * BLOCK]; }
+    let scale = key_scale(cell, first / AHEAD);
     for (var n = 0u; n < AHEAD; n++) {
-      if (first + n < fours) { s = add_scores(s, first + n, unpack_four(found[n])); }
+      if (first + n < fours) { s = add_scores(s, first + n, unpack_four(found[n]), scale); }
     }
   }
   return s;
@@ -51,8 +52,10 @@ fn add_values(sums: ptr<function, Sums>, team: u32, teams: u32, own: u32, count:
       let t = first + n * teams;
       if (t < count) {
         let value = unpack_four(found[n]);
+        var scale = 1.0;
+        if (SCALED) { scale = unpack_scale(parts[t][own / 16u], own / 8u); }
         for (var h = 0u; h < 4u; h++) {
-          if (h < TOGETHER) { (*sums).heads[h] += weights[h * TILE + t] * value; }
+          if (h < TOGETHER) { (*sums).heads[h] += weights[h * TILE + t] * scale * value; }
         }
       }
     }
@@ -88,11 +91,12 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index
   for (var begin = start; begin < end; begin += TILE) {
     let count = min(TILE, end - begin);
     if (thread * BLOCK < count) {
-      cells[thread] = (blocks[table + begin / BLOCK + thread] * KV_HEADS + kv_head) * BLOCK * fours;
+      cells[thread] = (blocks[table + begin / BLOCK + thread] * KV_HEADS + kv_head) * BLOCK * head_fours();
     }
     workgroupBarrier();
     var score = vec4<f32>(-1e30);
     if (thread < count) { score = scores(cells[thread / BLOCK] + key_place(thread, 0u)); }
+    if (SCALED && thread < count) { parts[thread] = value_scales(cells[thread / BLOCK], thread); }
     let highest = subgroupMax(score);
     if (lane == 0u) { peaks[subgroup] = highest; }
     workgroupBarrier();
@@ -114,11 +118,11 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index
   }
   for (var h = 0u; h < TOGETHER; h++) {
     var sum = sums.heads[h];
-    parts[thread] = sum;
+    parts[thread] = bitcast<vec4<u32>>(sum);
     workgroupBarrier();
     let whole = kv_head * sharing + head + h;
     if (thread < fours && head + h < sharing) {
-      for (var t = 1u; t < teams; t++) { sum += parts[t * fours + thread]; }
+      for (var t = 1u; t < teams; t++) { sum += bitcast<vec4<f32>>(parts[t * fours + thread]); }
       if (split_count(length) == 1u) {
         write_four(row, whole * fours + thread, HEADS * fours, sum / total[h]);
       } else {

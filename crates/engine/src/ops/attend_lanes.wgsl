@@ -1,9 +1,10 @@
 // Attention of one row over one split of the cached positions up to its own, for TOGETHER heads that share keys and
 // values: one workgroup of eight lanes, which goes from block to block with a running softmax. For software drivers, where a read
 // costs as much as many products, memory that threads share is no nearer than any other, and a reduction goes through the lanes one by
-// one. So keys and values are read once for all of the heads, eight numbers at a time, queries once for all blocks, and what all lanes
-// need each has a part of, and hands it round. Scores: lanes do positions, two of a block of 16 each. Sums: lanes do numbers, eight of
-// every 64, for two positions at a time. A row of one split is done here; the others' shares are combined by another kernel.
+// one. So keys and values are read once for all of the heads, a texel at a time, queries once for all blocks, and what all lanes
+// need each has a part of, and hands it round. Scores: lanes do positions, two of a block of 16 each. Sums: lanes do numbers, as many as a
+// texel has, for two positions at a time. A row of one split is done here; the others' shares are combined by another kernel.
+// `attend_eights.wgsl` and `attend_sixteens.wgsl` say how keys and values are read.
 // All is written out, block by block: indices are known when the kernel is compiled, so that what it keeps needs no memory of its own.
 // A loop inside would mask all that goes from turn to turn. Drivers do not leave out products with zero: what is not for TOGETHER heads
 // is not written.
@@ -15,27 +16,13 @@ var<private> q0: array<Eight, 4>; var<private> q1: array<Eight, 4>; var<private>
 // Each eight of the queries in all lanes, handed round before the first block: of so many numbers that they stay near.
 var<private> h0: array<Eight, 32>; var<private> h1: array<Eight, 32>; var<private> h2: array<Eight, 32>; var<private> h3: array<Eight, 32>;
 const NEAR = 512u;
-var<private> sums: array<vec4<f32>, 32>;  // the lane's eight of every 64 numbers, as two fours of each head
+var<private> sums: array<vec4<f32>, 32>;  // the lane's numbers, in fours, of each head
 var<private> s0: vec4<f32>; var<private> s1: vec4<f32>;  // scores of the lane's two positions, one number a head
 const NONE = -1e30;
 
 fn read_eight(cell: vec2<u32>) -> Eight {
   let four = textureLoad(queries, cell);
   return Eight(bitcast<vec4<f32>>(four), bitcast<vec4<f32>>(textureLoad(queries, cell + vec2<u32>(1u, 0u))));
-}
-
-fn key_eight(cell: vec2<u32>, place: u32) -> Eight {
-  let at = cell + vec2<u32>(place, 0u);
-  let first = textureLoad(keys, at);
-  if (TEXELS == 1u) { return unpack_eight(first, vec4<u32>()); }
-  return unpack_eight(first, textureLoad(keys, at + vec2<u32>(1u, 0u)));
-}
-
-fn value_eight(cell: vec2<u32>, place: u32) -> Eight {
-  let at = cell + vec2<u32>(place, 0u);
-  let first = textureLoad(values, at);
-  if (TEXELS == 1u) { return unpack_eight(first, vec4<u32>()); }
-  return unpack_eight(first, textureLoad(values, at + vec2<u32>(1u, 0u)));
 }
 
 // The lane's eight of the g-th 64 numbers, or the last one where it has none.
@@ -79,23 +66,14 @@ fn product(a: Eight, b: Eight) -> f32 {
 }
 
 // The n-th eight of the g-th 64 numbers of the heads' queries, times those of the lane's two keys.
-fn score(g: u32, n: u32, cell: vec2<u32>, lane: u32) {
+fn score_eight(g: u32, n: u32, near: Eight, far: Eight) {
   let eight = g * 8u + n;
-  if (eight >= HEAD_DIM / 8u) { return; }
-  let near = key_eight(cell, key_place(lane, eight));
-  let far = key_eight(cell, key_place(lane + 8u, eight));
   let p = handed(h0[eight], q0[g], n);
   s0.x += product(p, near);
   s1.x += product(p, far);
   if (TOGETHER > 1u) { let q = handed(h1[eight], q1[g], n); s0.y += product(q, near); s1.y += product(q, far); }
   if (TOGETHER > 2u) { let q = handed(h2[eight], q2[g], n); s0.z += product(q, near); s1.z += product(q, far); }
   if (TOGETHER > 3u) { let q = handed(h3[eight], q3[g], n); s0.w += product(q, near); s1.w += product(q, far); }
-}
-
-fn score_all(g: u32, cell: vec2<u32>, lane: u32) {
-  if (g * 64u >= HEAD_DIM) { return; }
-  score(g, 0u, cell, lane); score(g, 1u, cell, lane); score(g, 2u, cell, lane); score(g, 3u, cell, lane);
-  score(g, 4u, cell, lane); score(g, 5u, cell, lane); score(g, 6u, cell, lane); score(g, 7u, cell, lane);
 }
 
 // The highest of eight lanes' numbers.
@@ -128,55 +106,21 @@ fn add(at: u32, a: Eight, b: Eight, weight_a: f32, weight_b: f32) {
   sums[at + 1u] += weight_a * a.high + weight_b * b.high;
 }
 
-// The lane's eight of the g-th 64 numbers of two values, times the heads' weights of their positions, `v` and `w`.
-fn sum(g: u32, cell: vec2<u32>, first: u32, second: u32, lane: u32, v: vec4<f32>, w: vec4<f32>) {
-  if (g * 64u >= HEAD_DIM) { return; }
-  let a = value_eight(cell, value_place(first, own_eight(g, lane)));
-  let b = value_eight(cell, value_place(second, own_eight(g, lane)));
-  add(g * 8u, a, b, v.x, w.x);
-  if (TOGETHER > 1u) { add(g * 8u + 2u, a, b, v.y, w.y); }
-  if (TOGETHER > 2u) { add(g * 8u + 4u, a, b, v.z, w.z); }
-  if (TOGETHER > 3u) { add(g * 8u + 6u, a, b, v.w, w.w); }
-}
-
-// Of two neighbours in a block, which lanes weighed from `source` on. Positions past `rest` are not read, for nobody knows what is
-// there: their weights are zero.
-fn sum_all(cell: vec2<u32>, position: u32, rest: u32, lane: u32, weights: vec4<f32>, source: u32) {
-  let first = min(position, rest);
-  let second = min(position + 1u, rest);
-  let v = subgroupShuffle(weights, source);
-  let w = subgroupShuffle(weights, source + 1u);
-  sum(0u, cell, first, second, lane, v, w); sum(1u, cell, first, second, lane, v, w);
-  sum(2u, cell, first, second, lane, v, w); sum(3u, cell, first, second, lane, v, w);
-}
-
-fn scale(g: u32, by: vec4<f32>) {
-  sums[g * 8u] *= by.x; sums[g * 8u + 1u] *= by.x; sums[g * 8u + 2u] *= by.y; sums[g * 8u + 3u] *= by.y;
-  sums[g * 8u + 4u] *= by.z; sums[g * 8u + 5u] *= by.z; sums[g * 8u + 6u] *= by.w; sums[g * 8u + 7u] *= by.w;
-}
-
 // What a workgroup is about.
 struct Work { row: u32, share: u32, whole: u32, last: u32, splits: u32, lane: u32 }
 
-// The lane's eight of the g-th 64 numbers of a head: what is found of them, and what it is divided by if that is all.
-fn store(g: u32, h: u32, work: Work, total: f32) {
-  let n = g * 8u + work.lane;
-  let head = work.whole + h;
-  if (n >= HEAD_DIM / 8u || head > work.last) { return; }
-  let own = Eight(sums[g * 8u + h * 2u], sums[g * 8u + h * 2u + 1u]);
+// Four numbers of a head: what is found of them, and what it is divided by if that is all.
+fn store_four(work: Work, head: u32, n: u32, sum: vec4<f32>, total: f32) {
   let fours = HEAD_DIM / 4u;
   if (work.splits == 1u) {
-    write_four(work.row, head * fours + 2u * n, HEADS * fours, own.low / total);
-    write_four(work.row, head * fours + 2u * n + 1u, HEADS * fours, own.high / total);
+    write_four(work.row, head * fours + n, HEADS * fours, sum / total);
   } else {
-    let share = work.share + head * (fours + 1u);
-    shares[share + 2u * n] = own.low;
-    shares[share + 2u * n + 1u] = own.high;
+    shares[work.share + head * (fours + 1u) + n] = sum;
   }
 }
 
 fn store_head(h: u32, work: Work, peak: f32, total: f32) {
-  store(0u, h, work, total); store(1u, h, work, total); store(2u, h, work, total); store(3u, h, work, total);
+  store_sums(h, work, total);
   if (work.lane == 0u && work.splits > 1u && work.whole + h <= work.last) {
     shares[work.share + (work.whole + h) * (HEAD_DIM / 4u + 1u) + HEAD_DIM / 4u] = vec4<f32>(peak, total, 0.0, 0.0);
   }
@@ -200,11 +144,12 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index
   var total = vec4<f32>();
   read_queries(0u, row, head, last, lane); read_queries(1u, row, head, last, lane);
   read_queries(2u, row, head, last, lane); read_queries(3u, row, head, last, lane);
+  prepare_queries(lane);
   hand_round(0u); hand_round(1u); hand_round(2u); hand_round(3u);
   for (var begin = start; begin < end; begin += BLOCK) {
     let cell = block_origin(blocks[table + begin / BLOCK], kv_head);
     s0 = vec4<f32>(); s1 = vec4<f32>();
-    score_all(0u, cell, lane); score_all(1u, cell, lane); score_all(2u, cell, lane); score_all(3u, cell, lane);
+    score_all(cell, lane);
     let near = begin + lane < end;
     let far = begin + lane + 8u < end;
     s0 = select(vec4<f32>(NONE), s0 * unit, near);
@@ -215,17 +160,15 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index
     let w1 = select(vec4<f32>(), exponential(s1 - top), far);
     peak = top;
     total = total * shrink + (w0 + w1);
-    scale(0u, shrink); scale(1u, shrink); scale(2u, shrink); scale(3u, shrink);
+    shrink_sums(shrink);
     let rest = end - begin - 1u;
-    sum_all(cell, 0u, rest, lane, w0, 0u);
-    sum_all(cell, 2u, rest, lane, w0, 2u);
-    sum_all(cell, 4u, rest, lane, w0, 4u);
-    sum_all(cell, 6u, rest, lane, w0, 6u);
-    sum_all(cell, 8u, rest, lane, w1, 0u);
-    sum_all(cell, 10u, rest, lane, w1, 2u);
-    sum_all(cell, 12u, rest, lane, w1, 4u);
-    sum_all(cell, 14u, rest, lane, w1, 6u);
+    read_scales(cell, rest, lane);
+    sum_two(cell, 0u, rest, lane, w0, w1); sum_two(cell, 2u, rest, lane, w0, w1);
+    sum_two(cell, 4u, rest, lane, w0, w1); sum_two(cell, 6u, rest, lane, w0, w1);
+    sum_two(cell, 8u, rest, lane, w0, w1); sum_two(cell, 10u, rest, lane, w0, w1);
+    sum_two(cell, 12u, rest, lane, w0, w1); sum_two(cell, 14u, rest, lane, w0, w1);
   }
+  join_sums();
   total = subgroupAdd(total);
   let share = (group.y * SPLITS + split) * HEADS * (HEAD_DIM / 4u + 1u);
   let work = Work(row, share, head, last, split_count(length), lane);

@@ -43,7 +43,7 @@ impl Rope {
             ("NEIGHBOURS", f64::from(u8::from(shape.rope_pairs == RopePairs::Neighbours))),
         ];
         use BufferAccess::{Read, Write, WriteTexture};
-        let (wgsl, bindings) = match layout.storage {
+        let (common, bindings) = match layout.storage {
             PlaneStorage::Buffers => {
                 (include_str!("rope.wgsl"), &[Write, Read, Read, Read, Read, Write, Write][..])
             }
@@ -52,7 +52,13 @@ impl Rope {
                 &[Read, Read, Read, Read, Read, WriteTexture, WriteTexture, WriteTexture][..],
             ),
         };
-        let wgsl = &layout.shader(&[wgsl]);
+        let writer = match (layout.storage, layout.is_scaled()) {
+            (PlaneStorage::Buffers, false) => include_str!("rope_pairs.wgsl"),
+            (PlaneStorage::Buffers, true) => include_str!("rope_scaled.wgsl"),
+            (PlaneStorage::Textures, false) => include_str!("rope_eights.wgsl"),
+            (PlaneStorage::Textures, true) => include_str!("rope_sixteens.wgsl"),
+        };
+        let wgsl = &layout.shader(&[common, writer]);
         let source = KernelSource { label: "rope", wgsl, constants: &constants, bindings, immediates: 1 };
         Self { kernel: Kernel::new(gpu, &source), heads: shape.heads + 2 * shape.kv_heads }
     }
@@ -113,14 +119,24 @@ mod tests {
         head.iter().enumerate().map(|(n, v)| f64::from(*v) + bias(n)).collect()
     }
 
+    /// Families differ in what is done before numbers are put into the cache, so two of each will do for bytes.
+    fn formats(qk_norm: bool, qkv_bias: bool) -> &'static [KvFormat] {
+        if qk_norm == qkv_bias {
+            &[KvFormat::F32, KvFormat::F16, KvFormat::Q8_0]
+        } else {
+            &[KvFormat::F32, KvFormat::F16]
+        }
+    }
+
     fn check(heads: u32, kv_heads: u32, head_dim: u32, rows: &[[u32; 4]]) {
         for rope_pairs in [RopePairs::Halves, RopePairs::Neighbours] {
             for (qk_norm, qkv_bias) in [(true, false), (false, true), (false, false), (true, true)] {
                 let plain = shape(heads, kv_heads, head_dim);
                 let shape = ModelShape { rope_pairs, qk_norm, qkv_bias, ..plain };
                 in_every_grain(|gpu| {
-                    check_family(gpu, KvFormat::F32, &shape, rows);
-                    check_family(gpu, KvFormat::F16, &shape, rows);
+                    for format in formats(qk_norm, qkv_bias) {
+                        check_family(gpu, *format, &shape, rows);
+                    }
                 });
             }
         }
@@ -132,6 +148,16 @@ mod tests {
             KvFormat::F32 => 0.0,
             // A driver may round to the nearest or towards zero.
             KvFormat::F16 => 1e-3,
+            // Half a step, of 127 that the largest number is. A scale may be one 128th larger than that takes.
+            KvFormat::Q8_0 => 0.5 / 127.0 * (1.0 + 1.0 / 128.0),
+        }
+    }
+
+    /// Whether a head of the cache has these numbers, and each part of it that has a scale of its own.
+    fn check_kept(format: KvFormat, got: &[f32], expected: &[f64], tolerance: f64) {
+        let part = if format == KvFormat::Q8_0 { 32 } else { got.len() };
+        for (got, expected) in got.chunks(part).zip(expected.chunks(part)) {
+            close(got, expected, tolerance + rounding(format));
         }
     }
 
@@ -140,7 +166,9 @@ mod tests {
         // Slot 0 owns blocks 2 and 0, slot 1 blocks 3 and 1.
         let tables = [2u32, 0, 3, 1];
         let count = u32::try_from(rows.len()).unwrap();
-        let x = numbers(1, count * shape.qkv());
+        let mut x = numbers(1, count * shape.qkv());
+        // Real models have keys of which a few numbers are much larger than the others.
+        x.iter_mut().step_by(37).for_each(|number| *number *= 30.0);
         let (q_norm, k_norm, bias) = (numbers(2, head_dim), numbers(3, head_dim), numbers(4, shape.qkv()));
         let mut adjustments = Vec::new();
         if shape.qk_norm {
@@ -192,11 +220,53 @@ mod tests {
                 let at = (((block * kv_heads + h) * BLOCK + position % BLOCK) * head_dim) as usize;
                 let (key, value) = (heads + h, heads + kv_heads + h);
                 let expected = turned(shape, head(key), bias_of(key), &k_norm, *position);
-                close(&keys[at..][..size], &expected, 3e-6 + rounding(format));
+                check_kept(format, &keys[at..][..size], &expected, 3e-6);
                 let expected = biased(shape, head(value), bias_of(value));
-                close(&values[at..][..size], &expected, 3e-7 + rounding(format));
+                check_kept(format, &values[at..][..size], &expected, 3e-7);
             }
         }
+    }
+
+    /// A model that computes no numbers is found by its logits, so those have to be none.
+    #[test]
+    fn numbers_that_are_none_or_infinite_make_none_of_those_with_their_scale_in_bytes() {
+        let plain = shape(2, 1, 64);
+        let shape = ModelShape { qk_norm: false, ..plain };
+        in_every_grain(|gpu| {
+            let layout = CacheLayout::new(gpu, &shape, KvFormat::Q8_0);
+            let [keys, values] = ["k", "v"].map(|label| layout.plane(gpu, label, 1));
+            let queries = layout.queries(gpu, 3, shape.queries());
+            let mut x = numbers(1, 3 * shape.qkv());
+            // Of a value, of a key and of another value: four heads of 64 numbers make a row.
+            for (at, bad) in
+                [(192 + 40, f32::NAN), (256 + 128 + 3, f32::INFINITY), (512 + 192, f32::NEG_INFINITY)]
+            {
+                x[at] = bad;
+            }
+            let rope = Rope::new(gpu, &shape, 1, layout);
+            let bound = rope.bind(
+                gpu,
+                &RopeBuffers {
+                    qkv: &gpu.buffer_with("qkv", &x),
+                    adjustments: &gpu.buffer_with("adjustments", &[0f32]),
+                    rotations: &gpu.buffer_with("rot", &shape.rope.rotations(32, 64)),
+                    rows: &gpu.buffer_with("rows", &[[0u32, 0, 0, 0], [0, 0, 1, 0], [0, 0, 2, 0]]),
+                    blocks: &gpu.buffer_with("blocks", &[0u32]),
+                    queries: queries.as_ref(),
+                    keys: &keys,
+                    values: &values,
+                },
+            );
+            submit(gpu, |pass| rope.run(gpu, pass, &bound, 3));
+            // Which halves of the three heads are numbers.
+            let whole = |part, plane| -> Vec<bool> {
+                let kept = layout.read(gpu, part, 1, plane);
+                kept[..192].chunks(32).map(|own| own.iter().all(|number| number.is_finite())).collect()
+            };
+            assert_eq!(whole(CachePart::Values, &values), [true, false, true, true, false, true]);
+            // Rotation mixes a number with the one that is half a head further on.
+            assert_eq!(whole(CachePart::Keys, &keys), [true, true, false, false, true, true]);
+        });
     }
 
     #[test]
@@ -206,5 +276,18 @@ mod tests {
         check(4, 2, 32, &rows);
         check(4, 1, 20, &rows);
         check(3, 1, 128, &rows[..1]);
+    }
+
+    /// A head whose last numbers have a scale alone, one whose last scale is alone in its word, and one with more scales than a texel has.
+    #[test]
+    fn heads_of_any_size_are_cached_in_bytes() {
+        for (kv_heads, head_dim) in [(1, 48), (2, 96), (1, 256)] {
+            for rope_pairs in [RopePairs::Halves, RopePairs::Neighbours] {
+                let shape = ModelShape { rope_pairs, ..shape(2, kv_heads, head_dim) };
+                in_every_grain(|gpu| {
+                    check_family(gpu, KvFormat::Q8_0, &shape, &[[0, 0, 0, 0], [0, 1, 31, 0]]);
+                });
+            }
+        }
     }
 }

@@ -1,6 +1,6 @@
 // Per row and head: queries are normalised and rotated in place; keys are normalised, rotated and put into
-// the cache; values are put into the cache. One subgroup a head. Rotation pairs number n with n + HEAD_DIM / 2,
-// and then two pairs go together; or number 2n with 2n + 1.
+// the cache; values are put into the cache. `rope_pairs.wgsl` puts pairs of numbers there, `rope_scaled.wgsl` bytes. One subgroup a head.
+// Rotation pairs number n with n + HEAD_DIM / 2, and then two pairs go together; or number 2n with 2n + 1.
 struct Immediates { rows: u32 }
 var<immediate> i: Immediates;
 override HEADS: u32;
@@ -18,22 +18,50 @@ override NEIGHBOURS: bool;
 @group(0) @binding(2) var<storage, read> rotations: array<vec4<f32>>;  // cosine, sine, twice
 @group(0) @binding(3) var<storage, read> rows: array<vec4<u32>>;       // token, slot, position
 @group(0) @binding(4) var<storage, read> blocks: array<u32>;
-@group(0) @binding(5) var<storage, read_write> keys: array<Pair>;
-@group(0) @binding(6) var<storage, read_write> values: array<Pair>;
+
+// What a subgroup is about: a head at a position, what normalises it, and where its numbers begin in the cache, in fours.
+struct Work { row: u32, head: u32, position: u32, begin: u32, lane: u32, lanes: u32, scale: f32 }
 
 // Two numbers of a head, with their biases.
-fn numbers(row: u32, head: u32, n: u32) -> vec2<f32> {
-  let own = head * (HEAD_DIM / 2u) + n;
-  var v = qkv[row * (HEADS + 2u * KV_HEADS) * (HEAD_DIM / 2u) + own];
+fn numbers(work: Work, n: u32) -> vec2<f32> {
+  let own = work.head * (HEAD_DIM / 2u) + n;
+  var v = qkv[work.row * (HEADS + 2u * KV_HEADS) * (HEAD_DIM / 2u) + own];
   if (BIASED) { v += adjustments[own + select(0u, HEAD_DIM, NORMED)]; }
   return v;
 }
 
 // The same, times what normalises them.
-fn normed(row: u32, head: u32, n: u32, scale: f32) -> vec2<f32> {
-  var v = numbers(row, head, n);
-  if (NORMED) { v *= scale * adjustments[n + select(0u, HEAD_DIM / 2u, head >= HEADS)]; }
+fn normed(work: Work, n: u32) -> vec2<f32> {
+  var v = numbers(work, n);
+  if (NORMED) { v *= work.scale * adjustments[n + select(0u, HEAD_DIM / 2u, work.head >= HEADS)]; }
   return v;
+}
+
+// What normalises a head.
+fn norm_scale(work: Work) -> f32 {
+  if (!NORMED) { return 1.0; }
+  var sum = 0.0;
+  for (var n = work.lane; n < HEAD_DIM / 2u; n += work.lanes) {
+    let v = numbers(work, n);
+    sum += dot(v, v);
+  }
+  return 1.0 / sqrt(subgroupAdd(sum) / f32(HEAD_DIM) + EPSILON);
+}
+
+// The n-th two numbers, turned.
+fn turned_neighbours(work: Work, n: u32) -> vec2<f32> {
+  let turns = rotations[work.position * (HEAD_DIM / 4u) + n / 2u];
+  let turn = select(turns.xy, turns.zw, (n & 1u) == 1u);
+  let v = normed(work, n);
+  return vec2<f32>(v.x * turn.x - v.y * turn.y, v.y * turn.x + v.x * turn.y);
+}
+
+// The n-th two numbers and the two that are half a head further on, turned.
+fn turned_halves(work: Work, n: u32) -> vec4<f32> {
+  let turn = rotations[work.position * (HEAD_DIM / 4u) + n];
+  let a = normed(work, n);
+  let b = normed(work, HEAD_DIM / 4u + n);
+  return vec4<f32>(a * turn.xz - b * turn.yw, b * turn.xz + a * turn.yw);
 }
 
 @compute @workgroup_size(64)
@@ -43,53 +71,28 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(subgroup_id) subgroup:
   let head = group.x * subgroups + subgroup;
   let row = group.y;
   if (head >= HEADS + 2u * KV_HEADS || row >= i.rows) { return; }
-  let slot = rows[row].y;
   let position = rows[row].z;
-  let twos = HEAD_DIM / 2u;
-  let base = (row * (HEADS + 2u * KV_HEADS) + head) * twos;
-  let block = blocks[slot * BLOCKS + position / BLOCK];
-  let kv_head = (head - HEADS) % KV_HEADS;  // of keys and values only
-  let begin = (block * KV_HEADS + kv_head) * BLOCK * twos;
+  // Of keys and values only.
+  let begin = (blocks[rows[row].y * BLOCKS + position / BLOCK] * KV_HEADS + (head - HEADS) % KV_HEADS) * BLOCK * head_fours();
+  var work = Work(row, head, position, begin, lane, lanes, 1.0);
   if (head >= HEADS + KV_HEADS) {
-    for (var n = lane; n < twos; n += lanes) {
-      values[begin + value_place(position, n / 2u) * 2u + n % 2u] = pack_pair(numbers(row, head, n));
-    }
+    put_value(work);
     return;
   }
-  var scale = 1.0;
-  if (NORMED) {
-    var sum = 0.0;
-    for (var n = lane; n < twos; n += lanes) {
-      let v = numbers(row, head, n);
-      sum += dot(v, v);
-    }
-    scale = 1.0 / sqrt(subgroupAdd(sum) / f32(HEAD_DIM) + EPSILON);
+  work.scale = norm_scale(work);
+  if (head >= HEADS) {
+    put_key(work);
+    return;
   }
-  let key = head >= HEADS;
-  let half = twos / 2u;
+  let base = (row * (HEADS + 2u * KV_HEADS) + head) * (HEAD_DIM / 2u);
+  let half = HEAD_DIM / 4u;
   if (NEIGHBOURS) {
-    for (var n = lane; n < twos; n += lanes) {
-      let turns = rotations[position * half + n / 2u];
-      let turn = select(turns.xy, turns.zw, (n & 1u) == 1u);
-      let v = normed(row, head, n, scale);
-      let turned = vec2<f32>(v.x * turn.x - v.y * turn.y, v.y * turn.x + v.x * turn.y);
-      if (key) { keys[begin + key_place(position, n / 2u) * 2u + n % 2u] = pack_pair(turned); } else { qkv[base + n] = turned; }
-    }
+    for (var n = lane; n < 2u * half; n += lanes) { qkv[base + n] = turned_neighbours(work, n); }
     return;
   }
   for (var n = lane; n < half; n += lanes) {
-    let turn = rotations[position * half + n];
-    let a = normed(row, head, n, scale);
-    let b = normed(row, head, half + n, scale);
-    let c = a * turn.xz - b * turn.yw;
-    let d = b * turn.xz + a * turn.yw;
-    if (key) {
-      keys[begin + key_place(position, n / 2u) * 2u + n % 2u] = pack_pair(c);
-      let other = half + n;
-      keys[begin + key_place(position, other / 2u) * 2u + other % 2u] = pack_pair(d);
-    } else {
-      qkv[base + n] = c;
-      qkv[base + half + n] = d;
-    }
+    let turned = turned_halves(work, n);
+    qkv[base + n] = turned.xy;
+    qkv[base + half + n] = turned.zw;
   }
 }

@@ -1,5 +1,6 @@
-// What `rope.wgsl` does, for software drivers with a cache in textures: a texel is written at once, so a lane does eight numbers of a head
-// and the eight that are half a head further on. Queries go into a texture of their own. One subgroup a head.
+// What `rope.wgsl` does, for software drivers with a cache in textures. Queries go into a texture of their own. How the rest is done depends
+// on what a texel has: `rope_eights.wgsl` or `rope_sixteens.wgsl`. There a driver goes through all branches, whoever takes them: so what
+// queries, keys and values have in common is written once. One subgroup a head.
 struct Immediates { rows: u32 }
 var<immediate> i: Immediates;
 override HEADS: u32;
@@ -20,25 +21,39 @@ override NEIGHBOURS: bool;
 @group(0) @binding(6) var keys: texture_storage_2d<rgba32uint, write>;
 @group(0) @binding(7) var values: texture_storage_2d<rgba32uint, write>;
 
+// What a subgroup is about: a head at a position, what normalises it, and where its head and block begin in the cache.
+struct Work { row: u32, head: u32, position: u32, cell: vec2<u32>, lane: u32, lanes: u32, scale: f32 }
+
 // Four numbers of a head, with their biases.
-fn numbers(row: u32, head: u32, n: u32) -> vec4<f32> {
-  let own = head * (HEAD_DIM / 4u) + n;
-  var v = qkv[row * (HEADS + 2u * KV_HEADS) * (HEAD_DIM / 4u) + own];
+fn numbers(work: Work, n: u32) -> vec4<f32> {
+  let own = work.head * (HEAD_DIM / 4u) + n;
+  var v = qkv[work.row * (HEADS + 2u * KV_HEADS) * (HEAD_DIM / 4u) + own];
   if (BIASED) { v += adjustments[own + select(0u, HEAD_DIM / 2u, NORMED)]; }
   return v;
 }
 
-fn eight(row: u32, head: u32, n: u32) -> Eight { return Eight(numbers(row, head, 2u * n), numbers(row, head, 2u * n + 1u)); }
+fn eight(work: Work, n: u32) -> Eight { return Eight(numbers(work, 2u * n), numbers(work, 2u * n + 1u)); }
 
 // The same, times what normalises them.
-fn normed(row: u32, head: u32, n: u32, scale: f32) -> Eight {
-  var v = eight(row, head, n);
+fn normed(work: Work, n: u32) -> Eight {
+  var v = eight(work, n);
   if (NORMED) {
-    let own = 2u * n + select(0u, HEAD_DIM / 4u, head >= HEADS);
-    v.low *= scale * adjustments[own];
-    v.high *= scale * adjustments[own + 1u];
+    let own = 2u * n + select(0u, HEAD_DIM / 4u, work.head >= HEADS);
+    v.low *= work.scale * adjustments[own];
+    v.high *= work.scale * adjustments[own + 1u];
   }
   return v;
+}
+
+// What normalises a head.
+fn norm_scale(work: Work) -> f32 {
+  if (!NORMED) { return 1.0; }
+  var sum = 0.0;
+  for (var n = work.lane; n < HEAD_DIM / 8u; n += work.lanes) {
+    let v = eight(work, n);
+    sum += dot(v.low, v.low) + dot(v.high, v.high);
+  }
+  return 1.0 / sqrt(subgroupAdd(sum) / f32(HEAD_DIM) + EPSILON);
 }
 
 // Two pairs of neighbours, turned.
@@ -46,22 +61,26 @@ fn turned(v: vec4<f32>, turns: vec4<f32>) -> vec4<f32> {
   return v * turns.xxzz + v.yxwz * turns.yyww * vec4<f32>(-1.0, 1.0, -1.0, 1.0);
 }
 
-fn store(key: bool, row: u32, head: u32, n: u32, cell: vec2<u32>, position: u32, v: Eight) {
-  if (key) {
-    let at = cell + vec2<u32>(key_place(position, n), 0u);
-    textureStore(keys, at, first_texel(v));
-    if (TEXELS == 2u) { textureStore(keys, at + vec2<u32>(1u, 0u), second_texel(v)); }
-  } else {
-    let at = vec2<u32>(head * (HEAD_DIM / 4u) + 2u * n, row);
-    textureStore(queries, at, bitcast<vec4<u32>>(v.low));
-    textureStore(queries, at + vec2<u32>(1u, 0u), bitcast<vec4<u32>>(v.high));
-  }
+// The n-th eight, turned.
+fn turned_neighbours(work: Work, n: u32) -> Eight {
+  let v = normed(work, n);
+  let at = work.position * (HEAD_DIM / 4u) + 2u * n;
+  return Eight(turned(v.low, rotations[at]), turned(v.high, rotations[at + 1u]));
 }
 
-fn store_value(n: u32, cell: vec2<u32>, position: u32, v: Eight) {
-  let at = cell + vec2<u32>(value_place(position, n), 0u);
-  textureStore(values, at, first_texel(v));
-  if (TEXELS == 2u) { textureStore(values, at + vec2<u32>(1u, 0u), second_texel(v)); }
+// The cosines and sines of the n-th eight of a half.
+struct Turns { cosines: Eight, sines: Eight }
+fn turns_of(work: Work, n: u32) -> Turns {
+  let at = work.position * (HEAD_DIM / 4u) + 4u * n;
+  let t0 = rotations[at]; let t1 = rotations[at + 1u]; let t2 = rotations[at + 2u]; let t3 = rotations[at + 3u];
+  let cosines = Eight(vec4<f32>(t0.xz, t1.xz), vec4<f32>(t2.xz, t3.xz));
+  return Turns(cosines, Eight(vec4<f32>(t0.yw, t1.yw), vec4<f32>(t2.yw, t3.yw)));
+}
+
+fn put_query(work: Work, n: u32, v: Eight) {
+  let at = vec2<u32>(work.head * (HEAD_DIM / 4u) + 2u * n, work.row);
+  textureStore(queries, at, bitcast<vec4<u32>>(v.low));
+  textureStore(queries, at + vec2<u32>(1u, 0u), bitcast<vec4<u32>>(v.high));
 }
 
 @compute @workgroup_size(64)
@@ -72,43 +91,9 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(subgroup_id) subgroup:
   let row = group.y;
   if (head >= HEADS + 2u * KV_HEADS || row >= i.rows) { return; }
   let position = rows[row].z;
-  let eights = HEAD_DIM / 8u;
-  let half = eights / 2u;
   // Of keys and values only.
   let cell = block_origin(blocks[rows[row].y * BLOCKS + position / BLOCK], (head - HEADS) % KV_HEADS);
-  if (head >= HEADS + KV_HEADS) {
-    for (var n = lane; n < eights; n += lanes) { store_value(n, cell, position, eight(row, head, n)); }
-    return;
-  }
-  var scale = 1.0;
-  if (NORMED) {
-    var sum = 0.0;
-    for (var n = lane; n < eights; n += lanes) {
-      let v = eight(row, head, n);
-      sum += dot(v.low, v.low) + dot(v.high, v.high);
-    }
-    scale = 1.0 / sqrt(subgroupAdd(sum) / f32(HEAD_DIM) + EPSILON);
-  }
-  let key = head >= HEADS;
-  let turns = position * (HEAD_DIM / 4u);
-  if (NEIGHBOURS) {
-    for (var n = lane; n < eights; n += lanes) {
-      let v = normed(row, head, n, scale);
-      let at = turns + 2u * n;
-      store(key, row, head, n, cell, position, Eight(turned(v.low, rotations[at]), turned(v.high, rotations[at + 1u])));
-    }
-    return;
-  }
-  for (var n = lane; n < half; n += lanes) {
-    let at = turns + 4u * n;
-    let t0 = rotations[at]; let t1 = rotations[at + 1u]; let t2 = rotations[at + 2u]; let t3 = rotations[at + 3u];
-    let cosines = Eight(vec4<f32>(t0.xz, t1.xz), vec4<f32>(t2.xz, t3.xz));
-    let sines = Eight(vec4<f32>(t0.yw, t1.yw), vec4<f32>(t2.yw, t3.yw));
-    let a = normed(row, head, n, scale);
-    let b = normed(row, head, half + n, scale);
-    let c = Eight(a.low * cosines.low - b.low * sines.low, a.high * cosines.high - b.high * sines.high);
-    let d = Eight(b.low * cosines.low + a.low * sines.low, b.high * cosines.high + a.high * sines.high);
-    store(key, row, head, n, cell, position, c);
-    store(key, row, head, half + n, cell, position, d);
-  }
+  var work = Work(row, head, position, cell, lane, lanes, 1.0);
+  work.scale = norm_scale(work);
+  put_head(work);
 }

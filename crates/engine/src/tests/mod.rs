@@ -2,6 +2,7 @@
 
 mod answers;
 mod damage;
+mod eight_bits;
 mod pool;
 mod reasoner;
 mod supervised;
@@ -535,9 +536,9 @@ fn last(model: &EngineModel, rows: Vec<BatchRow>) -> Vec<u32> {
 fn kinds_and_grains() -> impl Iterator<Item = (TensorType, DeviceMode, KvFormat)> {
     let kinds = [TensorType::F32, TensorType::F16, TensorType::Q8_0].into_iter();
     kinds.flat_map(|kind| {
-        MODES
-            .into_iter()
-            .flat_map(move |grain| [KvFormat::F16, KvFormat::F32].map(|format| (kind, grain, format)))
+        MODES.into_iter().flat_map(move |grain| {
+            [KvFormat::F16, KvFormat::F32, KvFormat::Q8_0].map(|format| (kind, grain, format))
+        })
     })
 }
 
@@ -562,8 +563,9 @@ fn a_prompt_of_several_splits_has_the_same_bits_in_chunks_and_beside_others() {
     let synth = SyntheticModel { context: 512, ..SyntheticModel::default() };
     let gguf = Gguf::from_bytes(synth.bytes().into()).unwrap();
     let shape = ModelShape::read(&gguf).unwrap();
-    for grain in MODES {
-        let kv_format = KvFormat::F16;
+    for (grain, kv_format) in
+        MODES.into_iter().flat_map(|grain| [(grain, KvFormat::F16), (grain, KvFormat::Q8_0)])
+    {
         let extent = EngineCapacity { slots: 2, rows: 400, context: 400, blocks: 50, kv_format };
         let model = EngineModel::load(shared_as(grain), &gguf, &shape, extent).unwrap();
         for slot in 0..2 {
@@ -574,7 +576,7 @@ fn a_prompt_of_several_splits_has_the_same_bits_in_chunks_and_beside_others() {
             last(&model, rows(0, 0..chunk));
             let beside = [rows(1, 0..40), rows(0, chunk..299)].concat();
             last(&model, beside);
-            assert_eq!(last(&model, rows(0, 299..300)), whole, "{grain:?}, first {chunk}");
+            assert_eq!(last(&model, rows(0, 299..300)), whole, "{grain:?}, {kv_format:?}, first {chunk}");
         }
     }
 }
@@ -594,8 +596,16 @@ fn a_sequence_has_the_same_bits_alone_and_in_a_batch() {
     }
 }
 
-/// How far logits are from those of floats, in standard deviations of the logits: the root of the mean of squares.
-fn distance_from_floats(kind: TensorType) -> f64 {
+/// How far some logits are from others, in standard deviations of those: the root of the mean of squares.
+fn distance(some: &[f32], others: &[f32]) -> f64 {
+    let mean = others.iter().map(|logit| f64::from(*logit)).sum::<f64>() / others.len() as f64;
+    let spread = others.iter().map(|logit| (f64::from(*logit) - mean).powi(2)).sum::<f64>();
+    let off = some.iter().zip(others).map(|(a, b)| f64::from(a - b).powi(2)).sum::<f64>();
+    (off / spread).sqrt()
+}
+
+/// The logits after 40 tokens, of a random model of such weights.
+fn logits_after_some(kind: TensorType, mode: DeviceMode, kv_format: KvFormat) -> Vec<f32> {
     let synth = SyntheticModel {
         hidden: 256,
         feed_forward: 512,
@@ -606,24 +616,19 @@ fn distance_from_floats(kind: TensorType) -> f64 {
     };
     let gguf = Gguf::from_bytes(synth.bytes().into()).unwrap();
     let shape = ModelShape::read(&gguf).unwrap();
-    let extent = EngineCapacity { slots: 1, rows: 64, context: 64, blocks: 4, kv_format: KvFormat::F32 };
-    let [bytes, floats] = [DeviceMode::Gpu, DeviceMode::GpuFloats].map(|mode| {
-        let model = EngineModel::load(shared_as(mode), &gguf, &shape, extent).unwrap();
-        model.update_table(0, 0, &[0, 1, 2, 3]);
-        let read = ForwardBatch { rows: rows(0, 0..40), picks: vec![39] };
-        model.logits(&read).unwrap().concat()
-    });
-    let count = floats.len() as f64;
-    let mean = floats.iter().map(|logit| f64::from(*logit)).sum::<f64>() / count;
-    let spread = floats.iter().map(|logit| (f64::from(*logit) - mean).powi(2)).sum::<f64>();
-    let off = bytes.iter().zip(&floats).map(|(a, b)| f64::from(a - b).powi(2)).sum::<f64>();
-    (off / spread).sqrt()
+    let extent = EngineCapacity { slots: 1, rows: 64, context: 64, blocks: 4, kv_format };
+    let model = EngineModel::load(shared_as(mode), &gguf, &shape, extent).unwrap();
+    model.update_table(0, 0, &[0, 1, 2, 3]);
+    let read = ForwardBatch { rows: rows(0, 0..40), picks: vec![39] };
+    model.logits(&read).unwrap().concat()
 }
 
 #[test]
 fn activations_in_bytes_move_logits_by_a_few_hundredths_of_what_they_differ_by() {
     for kind in [TensorType::Q8_0, TensorType::Q4_0, TensorType::Q4K, TensorType::Q6K] {
-        let distance = distance_from_floats(kind);
+        let [bytes, floats] =
+            [DeviceMode::Gpu, DeviceMode::GpuFloats].map(|mode| logits_after_some(kind, mode, KvFormat::F32));
+        let distance = distance(&bytes, &floats);
         assert!((1e-6..0.05).contains(&distance), "{kind:?}: {distance}");
     }
 }

@@ -4,8 +4,8 @@ use std::path::Path;
 
 use crate::gpu::shared;
 use crate::{
-    CacheScope, Engine, GeneratedToken, GenerationEvent, GenerationJob, GenerationSummary, PhaseBudgets,
-    SolutionEnd, ThinkingEnd, ThinkingPhase, TokenPenalties, TokenRole, TokenStream,
+    CacheScope, Engine, GeneratedToken, GenerationEvent, GenerationJob, GenerationSummary, KvFormat,
+    PhaseBudgets, Settings, SolutionEnd, ThinkingEnd, ThinkingPhase, TokenPenalties, TokenRole, TokenStream,
 };
 use stint_gguf::Gguf;
 
@@ -26,8 +26,13 @@ const PROBLEMS: [(&str, &str); 8] = [
 ];
 
 fn reasoner() -> Engine {
+    reasoner_with(KvFormat::F16)
+}
+
+fn reasoner_with(kv_format: KvFormat) -> Engine {
     let path = Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/../..")).join("models/reasoner.gguf");
-    Engine::start_on(shared(), &Gguf::open(&path).unwrap(), &settings()).unwrap()
+    let settings = Settings { kv_format, ..settings() };
+    Engine::start_on(shared(), &Gguf::open(&path).unwrap(), &settings).unwrap()
 }
 
 /// The chat as the model's template renders it; every byte is a token.
@@ -116,5 +121,13 @@ fn a_larger_thinking_budget_answers_more_rightly() {
     let (none, all) = (right(&engine, 0), right(&engine, 120));
     assert!(all >= PROBLEMS.len() - 2, "{all} right with 120 tokens of thought");
     assert!(none < all, "{none} right without a thought, {all} with");
+    engine.stop();
+}
+
+#[test]
+fn a_cache_of_eight_bits_answers_as_rightly() {
+    let engine = reasoner_with(KvFormat::Q8_0);
+    let all = right(&engine, 120);
+    assert!(all >= PROBLEMS.len() - 2, "{all} right with 120 tokens of thought");
     engine.stop();
 }
