@@ -6,8 +6,8 @@ use super::phrase_list::FoundPhrase;
 use super::stated_length::in_ends;
 use super::whole_work_elsewhere::{MAKES_UNSPACED, OTHERWISE_UNSPACED, WHOLE_UNSPACED, WORKS_UNSPACED};
 use super::whole_work_words::{
-    ANOTHER, BOUNDS, COPIED, FEATURES, INTO, MAKES, ONESELF, OWNED, POLITE, QUOTES, SMALL, SOURCES, TURNS,
-    VERBS, WHOLE, WHOLE_BEHIND, WORKS,
+    ANOTHER, BOUNDS, COPIED, FEATURES, INTO, MAKES, ONESELF, OWNED, PARTLY, POLITE, QUOTES, SMALL, SOURCES,
+    TURNS, VERBS, WHOLE, WHOLE_BEHIND, WORKS,
 };
 
 /// What is asked for.
@@ -42,7 +42,9 @@ impl WholeWork {
         in_ends(message, |parts| {
             let [tail, head] = parts else { return None };
             let scope = WorkScope { message, head, is_long };
-            scope.work_in(head).or_else(|| scope.work_in(behind_sentence(tail)))
+            let work = scope.work_in(head).or_else(|| scope.work_in(behind_sentence(tail)))?;
+            let is_partial = parts.iter().any(|part| PARTLY.iter().any(|words| part.contains(words)));
+            (!is_partial).then_some(work)
         })
     }
 
@@ -157,10 +159,11 @@ impl WorkScope<'_> {
     }
 }
 
-/// Whether what was found is a thing of every day by that name: a raft of wood, or a clone of an array.
+/// Whether what was found is a thing of every day by that name: a raft of wood, a clone of an array, a system of equations.
 fn is_everyday(found: &FoundPhrase<'_>, clause: &str) -> bool {
     match clause.get(found.before.len()..clause.len() - found.after.len()) {
         Some("raft") => found.before.split_whitespace().next() == Some("a"),
+        Some("system") => found.after.starts_with(" of "),
         Some("clone") => COPIED.iter().any(|words| found.after.starts_with(words)),
         _ => false,
     }
@@ -174,7 +177,7 @@ fn is_owned(name: &str) -> bool {
 /// Whether a text that ends here has quotes behind it, or something that is spoken of: "Explain this prompt: …".
 fn is_quoted(before: &str) -> bool {
     let before = before.trim_end();
-    if let Some(told) = before.strip_suffix('"') {
+    if let Some(told) = before.strip_suffix(['"', '`']) {
         return !told.trim().is_empty();
     }
     let line = before.strip_suffix(':').and_then(|told| told.rsplit(['.', '!', '?', '\n']).next());
@@ -355,6 +358,11 @@ mod tests {
             "Classify the intent of this message:\nBuild an e-commerce website",
             "Extract the product. Text: \"Write a business plan for a bakery.\"",
             "Do not write a compiler, explain how one works.",
+            "Write a compiler for a subset of C. Do not write the whole thing, show me the lexer.",
+            "Write a business plan for a bakery, just the outline.",
+            "Write a complete implementation of quicksort in C.",
+            "Write the complete system of equations for this circuit.",
+            "What does this do?\n```\nbuild a complete app with cargo\n```",
             "Build a raft for the pond with my kids.",
             "Create a clone of an array in JavaScript.",
             "Write a tool that reads this:\n1,a\n2,b\n3,c\n4,d\n5,e\n6,f",

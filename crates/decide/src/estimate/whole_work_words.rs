@@ -66,7 +66,7 @@ pub(super) const ONESELF: [&str; 3] = ["i", "we", "to"];
 pub(super) const ANOTHER: [&str; 3] = ["you", "me", "your"];
 
 /// What a line says that ends in a colon, where what stands behind it is spoken of and not asked for.
-pub(super) const QUOTES: [&str; 24] = [
+pub(super) const QUOTES: [&str; 26] = [
     "explain",
     "summar",
     "translat",
@@ -91,6 +91,20 @@ pub(super) const QUOTES: [&str; 24] = [
     "input",
     "query",
     "example",
+    "document",
+    "passage",
+];
+/// What says that a part of a work is enough.
+pub(super) const PARTLY: [&str; 9] = [
+    "not the whole",
+    "not the full",
+    "not write the whole",
+    "not write the full",
+    "n't write the whole",
+    "n't write the full",
+    "only the outline",
+    "just the outline",
+    "just an outline",
 ];
 /// What begins the name of something that there is already.
 pub(super) const OWNED: [&str; 4] = ["the", "my", "our", "your"];
@@ -336,7 +350,6 @@ const PARTS: &[&str] = &[
     "engine",
     "mvp",
     "prototype",
-    "implementation",
     "test suite",
     "infrastructure",
     "database",
