@@ -174,9 +174,12 @@ fn is_of_people(lower: &str) -> bool {
 
 /// Whether an amount is asked for in a language that writes beyond ASCII, at the end of a text.
 fn asks_for_amount(text: &str) -> bool {
-    const AMOUNTS: [&str; 9] = ["колько", "كم ", "कितन", "몇 ", "얼마", "Cuánt", "cuánt", "kaç ", "Quanti "];
+    const AMOUNTS: [&str; 10] =
+        ["Сколько", "сколько", "كم ", "कितन", "몇 ", "얼마", "Cuánt", "cuánt", "kaç ", "Quanti "];
     let end = &text[text.ceil_char_boundary(text.len().saturating_sub(SUM_END))..];
-    !text.is_ascii() && AMOUNTS.iter().any(|word| end.contains(word))
+    let begins_word = |at: usize| !end[..at].ends_with(char::is_alphanumeric);
+    let is_asked = |word: &&str| end.match_indices(*word).any(|(at, _)| begins_word(at));
+    !text.is_ascii() && AMOUNTS.iter().any(is_asked)
 }
 
 /// What Chinese and Japanese words hint at, which have no blanks between them.
@@ -426,6 +429,8 @@ mod tests {
             "自分の価値を証明して生きたいのですが、どう思いますか。",
             "Which 20% of topics matter most?",
             "Ce résultat prouve que nous avons raison.",
+            "Напишите несколько слов о 2 городах и 3 реках.",
+            "السلام عليكم ، لدي 2 من القطط و 3 كلاب.",
             "Is the average of all opinions a good opinion?",
         ] {
             check(text, TaskClass::Chat);

@@ -153,6 +153,8 @@ const LETS: &[&str] = &[
 ];
 /// What only olympiads claim.
 const OLYMPIADS: [&str; 4] = ["nfinitely many", "here is a constant", "t most one", "eventually"];
+/// The group of [`DEMANDS`] that asks how many there are, as AIME does too.
+const HOW_MANY: usize = 7;
 /// The same in languages that write more than ASCII.
 static QUANTIFIERS_ELSEWHERE: PhraseList = PhraseList::of(&[&[
     "für alle",
@@ -212,10 +214,10 @@ pub(super) fn is_contest_proof(reading: &TextAnalysis<'_>, is_math: bool) -> boo
 
 /// The least usual thought about a text of mathematics, as a logarithm of tokens, where it is such a problem.
 pub(super) fn contest_thought(reading: &TextAnalysis<'_>) -> Option<f64> {
-    let is_proof = [0, 1, 3, 4].contains(&demand_of(reading, true)?);
+    let demand = demand_of(reading, true)?;
     let text = reading.question;
-    let is_exercise =
-        is_proof && text.len() < OLYMPIAD_BYTES && !OLYMPIADS.iter().any(|words| text.contains(words));
+    let is_short = ![2, 5].contains(&demand) && text.len() < OLYMPIAD_BYTES;
+    let is_exercise = demand == HOW_MANY || is_short && !OLYMPIADS.iter().any(|words| text.contains(words));
     Some(if is_exercise { CONTEST_THOUGHT } else { OLYMPIAD_THOUGHT })
 }
 
@@ -270,6 +272,21 @@ mod tests {
     use super::super::classify;
     use super::super::text::QuestionText;
     use super::*;
+
+    #[test]
+    fn what_is_counted_and_short_exercises_take_no_thought_of_olympiads() {
+        let is_olympiad = |text: &str| {
+            let question = QuestionText::question(text);
+            contest_thought(&TextAnalysis::of(&question)).is_some_and(|thought| thought > CONTEST_THOUGHT)
+        };
+        assert!(!is_olympiad(
+            "Let a and b be positive integers such that a + b = 100. Find the number of ordered pairs of integers (a, b)."
+        ));
+        assert!(!is_olympiad("Determine the maximum of this function for all real numbers x: 4x - x^2."));
+        assert!(is_olympiad(
+            "Find all functions f: R -> R with f(x+f(y)) = f(x)+y for all real numbers x and y."
+        ));
+    }
 
     fn check(text: &str) -> bool {
         let question = QuestionText::question(text);

@@ -153,7 +153,7 @@ pub(super) fn stands_alone(message: &str) -> bool {
 
 /// Whether a message that goes on wants what was asked for before, rather than something about it.
 pub(super) fn agrees(message: &str) -> bool {
-    const AGREED: [&str; 20] = [
+    const AGREED: [&str; 17] = [
         "yes",
         "yep",
         "ok",
@@ -161,11 +161,8 @@ pub(super) fn agrees(message: &str) -> bool {
         "sure",
         "continue",
         "proceed",
-        "go",
-        "do",
         "start",
         "next",
-        "please",
         "ja",
         "weiter",
         "oui",
@@ -176,8 +173,18 @@ pub(super) fn agrees(message: &str) -> bool {
         "продолжай",
     ];
     const AGREED_UNSPACED: [&str; 5] = ["继续", "好的", "是的", "続", "はい"];
+    const ASKING: [&str; 8] =
+        ["why", "how", "what", "explain", "summarize", "summarise", "warum", "pourquoi"];
     let lower = message.to_lowercase();
-    words(&lower).first().is_some_and(|word| AGREED.contains(word))
+    let words = words(&lower);
+    let agrees = match words[..] {
+        ["go", "ahead" | "on" | "for", ..] | ["do", "it" | "that" | "so", ..] => true,
+        ["please", next, ..] => matches!(next, "do" | "go") || AGREED.contains(&next),
+        ["go" | "please"] => true,
+        [first, ..] => AGREED.contains(&first),
+        [] => false,
+    };
+    agrees && !words.iter().any(|word| ASKING.contains(word))
         || AGREED_UNSPACED.iter().any(|word| message.contains(word))
 }
 
@@ -294,7 +301,17 @@ fn is_unspaced(letter: char) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use super::{is_follow_up, opens, stands_alone};
+    use super::{agrees, is_follow_up, opens, stands_alone};
+
+    #[test]
+    fn who_agrees_is_told_from_who_asks() {
+        for message in ["yes, do it", "go ahead", "Please continue.", "do it", "ok", "please", "好的"] {
+            assert!(agrees(message), "{message}");
+        }
+        for message in ["do you know why?", "please explain", "go deeper", "ok, but why?", "why?", ""] {
+            assert!(!agrees(message), "{message}");
+        }
+    }
 
     #[test]
     fn what_goes_on_from_before_is_told() {

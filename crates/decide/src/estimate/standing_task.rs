@@ -3,9 +3,9 @@
 
 use super::scale::as_number;
 use super::standing_task_words::{
-    CLASSIFIES, CLASSIFIES_UNSPACED, CONDITIONS, EXTRACTS, EXTRACTS_UNSPACED, GIVENS, MESSAGES, PREFIXES,
-    PROGRAMS, QUERIES, REVIEWS, ROLE_NAMES, ROLES, SOURCES, StandingKind, TALKS, THOUGHT_OUT, WRITES,
-    WRITES_UNSPACED,
+    CLASSIFIES, CLASSIFIES_UNSPACED, CONDITIONS, CONVERTS, CONVERTS_UNSPACED, EXTRACTS, EXTRACTS_UNSPACED,
+    GIVENS, MESSAGES, PREFIXES, PROGRAMMERS, PROGRAMS, QUERIES, RETURNS, REVIEWS, ROLE_NAMES, ROLES, SOURCES,
+    StandingKind, TALKS, THOUGHT_OUT, WRITES, WRITES_UNSPACED,
 };
 use super::stated_length::stated_word;
 
@@ -21,8 +21,11 @@ const REVIEW: f64 = 400.0;
 /// What is extracted is half as long as its text, within these bounds: a judgement.
 const BYTES_PER_TOKEN: f64 = 3.5;
 const EXTRACTED: (f64, f64) = (40.0, 400.0);
-/// So many signs of programs make a message one.
+/// So many signs of programs in so many bytes make a message one.
 const SIGNS_LEAST: usize = 3;
+const SIGNS_WITHIN: usize = 8 * 1024;
+/// What is written about a change that is reviewed for it.
+const WRITTEN_ABOUT: &str = "commit message";
 
 /// A task and the instruction that sets it.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -50,15 +53,15 @@ impl<'t> StandingTask<'t> {
             StandingKind::Query => QUERY,
             StandingKind::Review => REVIEW,
         };
-        let is_done = kind != StandingKind::Review || is_program(message);
+        let is_done = kind != StandingKind::Review || is_program(message) && !prompt.contains(WRITTEN_ABOUT);
         let answer = stated_word(prompt).unwrap_or_else(|| tokens.ln());
         is_done.then_some(StandingTask { kind, instruction, answer })
     }
 }
 
 fn is_program(message: &[&str]) -> bool {
-    let signs = message.iter().flat_map(|part| part.bytes()).filter(|byte| b"{}();=<>_`".contains(byte));
-    signs.take(SIGNS_LEAST).count() >= SIGNS_LEAST
+    let bytes = message.iter().flat_map(|part| part.bytes()).take(SIGNS_WITHIN);
+    bytes.filter(|byte| b"{}();=<>_`".contains(byte)).take(SIGNS_LEAST).count() >= SIGNS_LEAST
 }
 
 /// The task that one of the first sentences sets. Those before it say who does it.
@@ -88,7 +91,9 @@ fn says(sentence: &str, words: &[&str]) -> bool {
 /// As in "You are a content moderator."
 fn kind_of_role(sentence: &str) -> Option<StandingKind> {
     let is_other = says(sentence, TALKS) || says(sentence, CONDITIONS);
-    ROLE_NAMES.iter().find(|(_, names)| says(sentence, names)).filter(|_| !is_other).map(|(kind, _)| *kind)
+    let kind = ROLE_NAMES.iter().find(|(_, names)| says(sentence, names)).map(|(kind, _)| *kind);
+    let is_of_data = |kind: StandingKind| matches!(kind, StandingKind::Extract | StandingKind::Classify);
+    kind.filter(|kind| !is_other && !(is_of_data(*kind) && says(sentence, PROGRAMMERS)))
 }
 
 /// As in "Given a question, write a SQL query that answers it."
@@ -110,7 +115,9 @@ fn kind_of_instruction(sentence: &str) -> Option<StandingKind> {
     } else if begins(CLASSIFIES) && says(sentence, MESSAGES) || says(rest, CLASSIFIES_UNSPACED) {
         Some(StandingKind::Classify)
     } else {
-        let is_data = is_written && rest.contains("json") && says(sentence, MESSAGES);
+        let is_returned = begins(RETURNS) && rest.contains(" from ");
+        let is_converted = begins(CONVERTS) || says(rest, CONVERTS_UNSPACED) || is_returned;
+        let is_data = is_converted && rest.contains("json") && says(sentence, MESSAGES);
         let is_extracted = begins(EXTRACTS) && says(sentence, MESSAGES) || says(rest, EXTRACTS_UNSPACED);
         (is_data || is_extracted).then_some(StandingKind::Extract)
     }
@@ -137,6 +144,7 @@ mod tests {
             ),
             ("Parse the user's message into JSON with the keys intent and city.", StandingKind::Extract),
             ("Convert the message to JSON.", StandingKind::Extract),
+            ("Return JSON with the name and the e-mail from the user's text.", StandingKind::Extract),
             ("从用户的文本中提取姓名和电话，以JSON格式返回。", StandingKind::Extract),
             ("Classify the support ticket into one of: billing, technical, other.", StandingKind::Classify),
             ("You are a content moderator. Label each message as SAFE or UNSAFE.", StandingKind::Classify),
@@ -153,6 +161,11 @@ mod tests {
             check("You are a code review bot.", "def f(x):\n  return (x)"),
             Some(StandingKind::Review)
         );
+        let diff = "--- a/x.rs\n+++ b/x.rs\n+fn f() {}";
+        let commits = "You are an engineer. Review the diffs. Generate a one-line commit message.";
+        assert_eq!(check("Review the diffs.", diff), Some(StandingKind::Review));
+        assert_eq!(check(commits, diff), None);
+        assert_eq!(check("Review the code.", &format!("{}{diff}", "A word of prose. ".repeat(1_000))), None);
         let answer =
             |prompt: &str| StandingTask::of(prompt, &["It was awful."]).map(|task| task.answer.exp());
         assert!(answer("Classify the review. Reply with the label only.").is_some_and(|tokens| tokens < 5.0));
@@ -169,6 +182,9 @@ mod tests {
             "You may translate questions into SQL and classify tickets.",
             "Classify each solution of the user as correct or not.",
             "Be brief.",
+            "Generate a quiz about the user's topic as JSON.",
+            "You are a senior engineer who works on a markdown parser.",
+            "You are a data scientist with years of sentiment analysis.",
             "You are a code review bot.",
             "",
         ] {

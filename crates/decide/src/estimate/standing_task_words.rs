@@ -42,6 +42,18 @@ pub(super) const TALKS: &[&str] = &[
     " helps", " help ", "answer", "explain", "advis", "advice", "discuss", "chat", "convers", "tutor",
     "teach",
 ];
+/// Who writes programs that do so does it not himself.
+pub(super) const PROGRAMMERS: &[&str] = &[
+    " engineer",
+    " developer",
+    " programmer",
+    " scientist",
+    " researcher",
+    " working on",
+    " works on",
+    " building",
+    " writing a",
+];
 /// What is done by whom.
 pub(super) const ROLE_NAMES: &[(StandingKind, &[&str])] = &[
     (
@@ -260,6 +272,12 @@ pub(super) const WRITES: &[&str] = &[
     "génère ",
     "преобраз",
 ];
+/// Those of them that keep what a message says, in another form,
+pub(super) const CONVERTS: &[&str] =
+    &["convert ", "translate ", "turn ", "transform ", "wandle ", "convierte ", "convertis ", "преобраз"];
+pub(super) const CONVERTS_UNSPACED: &[&str] = &["转换", "转成", "変換"];
+/// and those that do where they say what from.
+pub(super) const RETURNS: &[&str] = &["output ", "return ", "produce "];
 pub(super) const WRITES_UNSPACED: &[&str] = &["转换", "转成", "生成", "変換"];
 /// what,
 pub(super) const QUERIES: &[&str] = &[

@@ -6,8 +6,8 @@ use super::phrase_list::FoundPhrase;
 use super::stated_length::in_ends;
 use super::whole_work_elsewhere::{MAKES_UNSPACED, OTHERWISE_UNSPACED, WHOLE_UNSPACED, WORKS_UNSPACED};
 use super::whole_work_words::{
-    ANOTHER, BOUNDS, FEATURES, INTO, MAKES, ONESELF, POLITE, SMALL, SOURCES, TURNS, VERBS, WHOLE,
-    WHOLE_BEHIND, WORKS,
+    ANOTHER, BOUNDS, COPIED, FEATURES, INTO, MAKES, ONESELF, OWNED, PARTLY, POLITE, QUOTES, SMALL, SOURCES,
+    TURNS, VERBS, WHOLE, WHOLE_BEHIND, WORKS,
 };
 
 /// What is asked for.
@@ -42,7 +42,9 @@ impl WholeWork {
         in_ends(message, |parts| {
             let [tail, head] = parts else { return None };
             let scope = WorkScope { message, head, is_long };
-            scope.work_in(head).or_else(|| scope.work_in(behind_sentence(tail)))
+            let work = scope.work_in(head).or_else(|| scope.work_in(behind_sentence(tail)))?;
+            let is_partial = parts.iter().any(|part| PARTLY.iter().any(|words| part.contains(words)));
+            (!is_partial).then_some(work)
         })
     }
 
@@ -66,15 +68,16 @@ impl WholeWork {
 
 /// What stands behind the first sentence of a text that begins within one.
 fn behind_sentence(text: &str) -> &str {
-    let end = text.find(['.', '\n', '!', '?', '。']);
-    end.and_then(|at| text.get(at + 1..)).unwrap_or_default()
+    text.split_once(['.', '\n', '!', '?', '。', '！', '？']).map_or("", |(_, behind)| behind)
 }
 
-/// How many lines of a message are items of a list.
+/// How many lines of a message are items of a list. Those of a log, a table or a diff are none.
 fn count_items(message: &str) -> usize {
     let is_item = |line: &&str| {
         let line = line.trim_start();
-        line.starts_with(['-', '*', '•']) || line.starts_with(|sign: char| sign.is_ascii_digit())
+        let behind = line.trim_start_matches(|sign: char| sign.is_ascii_digit());
+        let signs: &[&str] = if behind.len() < line.len() { &[". ", ") "] } else { &["- ", "* ", "• "] };
+        signs.iter().any(|sign| behind.starts_with(sign))
     };
     message.lines().take(64).filter(is_item).count()
 }
@@ -121,9 +124,10 @@ impl WorkScope<'_> {
         let is_meant = |found: &FoundPhrase<'_>| {
             let is_named = found.before.len() < name.len() && is_word_end(found.after) && ends(found.after);
             is_named
+                && !is_everyday(found, clause)
                 && match found.group {
                     0..=3 => true,
-                    4 => is_whole(name, clause) || self.has_features(),
+                    4 => is_whole(name, clause) || !is_owned(name) && self.has_features(),
                     _ => is_whole(name, clause) || self.is_long,
                 }
         };
@@ -155,9 +159,37 @@ impl WorkScope<'_> {
     }
 }
 
+/// Whether what was found is a thing of every day by that name: a raft of wood, a clone of an array, a system of equations.
+fn is_everyday(found: &FoundPhrase<'_>, clause: &str) -> bool {
+    match clause.get(found.before.len()..clause.len() - found.after.len()) {
+        Some("raft") => found.before.split_whitespace().next() == Some("a"),
+        Some("system") => found.after.starts_with(" of "),
+        Some("clone") => COPIED.iter().any(|words| found.after.starts_with(words)),
+        _ => false,
+    }
+}
+
+/// Whether a name is that of something that there is already, as in "build the project and run its tests".
+fn is_owned(name: &str) -> bool {
+    name.split_whitespace().next().is_some_and(|word| OWNED.contains(&word))
+}
+
+/// Whether a text that ends here has quotes behind it, or something that is spoken of: "Explain this prompt: …".
+fn is_quoted(before: &str) -> bool {
+    let before = before.trim_end();
+    if let Some(told) = before.strip_suffix(['"', '`']) {
+        return !told.trim().is_empty();
+    }
+    let line = before.strip_suffix(':').and_then(|told| told.rsplit(['.', '!', '?', '\n']).next());
+    line.is_some_and(|line| QUOTES.iter().any(|words| line.contains(words)))
+}
+
 /// Whether what stands before a verb leaves it to ask for something: it begins its sentence, or words that ask do.
 fn is_asked(before: &str) -> bool {
     let clause = before.rsplit(['.', '!', '?', '\n', ':', ';', ',', ')', '"']).next().unwrap_or_default();
+    if is_quoted(&before[..before.len() - clause.len()]) {
+        return false;
+    }
     let (mut is_of_oneself, mut is_of_another) = (false, false);
     for word in clause.split_whitespace() {
         if !POLITE.contains(&word) && !MAKES.contains(&word) && !TURNS.contains(&word) {
@@ -289,6 +321,16 @@ mod tests {
     }
 
     #[test]
+    fn a_work_that_is_asked_for_at_the_end_of_a_long_message_is_one() {
+        let notes = "我们在一家小公司工作，团队不大。".repeat(12);
+        assert_eq!(check(&format!("{notes}\n谢谢！用Go实现Raft，并编写测试。")), Some(WholeWork::System));
+        assert_eq!(check(&format!("{notes}用Go实现Raft，并编写测试。")), Some(WholeWork::System));
+        let rules =
+            "1. It has users.\n2. It has teams.\n3. It has files.\n4. It has search.\n5. It has a log.";
+        assert_eq!(check(&format!("Build a web app.\n{rules}")), Some(WholeWork::System));
+    }
+
+    #[test]
     fn functions_questions_and_what_is_about_a_work_are_none() {
         for text in [
             "Explain Raft",
@@ -310,10 +352,28 @@ mod tests {
             "Create a React component for a login form.",
             "Port forwarding on my router does not work, why?",
             "Build my project: error: linker not found",
+            "Build the project with docker, run the tests and tell me what fails.",
+            "Explain this prompt: \"Implement Raft in Go with tests\"",
+            "Explain this prompt: implement Raft in Go with tests",
+            "Classify the intent of this message:\nBuild an e-commerce website",
+            "Extract the product. Text: \"Write a business plan for a bakery.\"",
+            "Do not write a compiler, explain how one works.",
+            "Write a compiler for a subset of C. Do not write the whole thing, show me the lexer.",
+            "Write a business plan for a bakery, just the outline.",
+            "Write a complete implementation of quicksort in C.",
+            "Write the complete system of equations for this circuit.",
+            "What does this do?\n```\nbuild a complete app with cargo\n```",
+            "Build a raft for the pond with my kids.",
+            "Create a clone of an array in JavaScript.",
+            "Write a tool that reads this:\n1,a\n2,b\n3,c\n4,d\n5,e\n6,f",
             "Was gehört in einen Businessplan?",
             "如何写商业计划书？",
             "写一个函数，反转字符串",
             "小説を書く方法を教えてください。",
+            "我写了一部小说，请提意见。",
+            "我正在写论文，有推荐的参考文献吧",
+            "小説を書いています。",
+            "시스템을 전체 개발하고 있어요.",
             "",
         ] {
             assert_eq!(check(text), None, "{text}");

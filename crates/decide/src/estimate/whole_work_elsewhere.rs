@@ -258,8 +258,24 @@ pub(super) const WHOLE_UNSPACED: [&str; 12] = [
     "완전한",
     "풀스택",
 ];
-/// and what says that little is, or that something is asked about one.
+/// and what says that little is, that something is asked about one, or that somebody writes one himself.
 pub(super) const OTHERWISE_UNSPACED: &[&str] = &[
+    "我写",
+    "我正在",
+    "我在写",
+    "写了",
+    "写的",
+    "开发了",
+    "不要写",
+    "别写",
+    "润色",
+    "書いています",
+    "書いている",
+    "書いた",
+    "作っています",
+    "고 있",
+    "रहा ",
+    "रही ",
     "简单",
     "以下",
     "拼写",

@@ -65,6 +65,52 @@ pub(super) const POLITE: &[&str] = &[
 pub(super) const ONESELF: [&str; 3] = ["i", "we", "to"];
 pub(super) const ANOTHER: [&str; 3] = ["you", "me", "your"];
 
+/// What a line says that ends in a colon, where what stands behind it is spoken of and not asked for.
+pub(super) const QUOTES: [&str; 26] = [
+    "explain",
+    "summar",
+    "translat",
+    "classif",
+    "categor",
+    "intent",
+    "sentiment",
+    "mean",
+    "this prompt",
+    "the prompt",
+    "my prompt",
+    "this request",
+    "following request",
+    "following prompt",
+    "rephrase",
+    "paraphrase",
+    "proofread",
+    "grammar",
+    "title",
+    "text",
+    "message",
+    "input",
+    "query",
+    "example",
+    "document",
+    "passage",
+];
+/// What says that a part of a work is enough.
+pub(super) const PARTLY: [&str; 9] = [
+    "not the whole",
+    "not the full",
+    "not write the whole",
+    "not write the full",
+    "n't write the whole",
+    "n't write the full",
+    "only the outline",
+    "just the outline",
+    "just an outline",
+];
+/// What begins the name of something that there is already.
+pub(super) const OWNED: [&str; 4] = ["the", "my", "our", "your"];
+/// What stands behind a clone that copies a value.
+pub(super) const COPIED: [&str; 5] = [" of a ", " of an ", " of the ", " of this ", " of my "];
+
 /// What ends the name of a work: of what it is, for whom, with what.
 pub(super) const BOUNDS: &[&str] = &[
     "for",
@@ -304,7 +350,6 @@ const PARTS: &[&str] = &[
     "engine",
     "mvp",
     "prototype",
-    "implementation",
     "test suite",
     "infrastructure",
     "database",
