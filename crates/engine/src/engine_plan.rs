@@ -62,7 +62,8 @@ impl EngineSize {
     /// Why such an engine could not run on any device.
     pub fn estimate(gguf: &Gguf, settings: &Settings) -> Result<Self, EngineError> {
         let shape = ModelShape::read(gguf)?;
-        let bounds = DeviceBounds { chunk: CHUNK_SOFTWARE, blocks_max: u32::MAX, memory: None };
+        let block = shape.kv_token_bytes(settings.kv_format) * u64::from(BLOCK);
+        let bounds = DeviceBounds { chunk: CHUNK_SOFTWARE, blocks_max: u32::MAX, block, memory: None };
         let plan = EnginePlan::within(&bounds, shape, describe(gguf)?.weight_bytes, settings)?;
         Ok(Self::of(&plan, settings.memory_max))
     }
@@ -94,6 +95,8 @@ struct DeviceBounds {
     chunk: u32,
     /// Blocks of the cache that it can bind.
     blocks_max: u32,
+    /// Bytes of memory that a block of the cache takes there.
+    block: u64,
     /// Bytes of memory for models, where that is known.
     memory: Option<u64>,
 }
@@ -104,8 +107,9 @@ impl EnginePlan {
         let weights = describe(gguf)?.weight_bytes;
         check_software(gpu, weights, settings)?;
         let chunk = suitable_chunk(gpu, &shape, settings.sequences);
-        let blocks_max = CacheLayout::new(gpu, &shape, settings.kv_format).blocks_max(gpu);
-        let bounds = DeviceBounds { chunk, blocks_max, memory: gpu.memory };
+        let layout = CacheLayout::new(gpu, &shape, settings.kv_format);
+        let (blocks_max, block) = (layout.blocks_max(gpu), u64::from(shape.layers) * layout.block_memory());
+        let bounds = DeviceBounds { chunk, blocks_max, block, memory: gpu.memory };
         Self::within(&bounds, shape, weights, settings)
     }
 
@@ -117,7 +121,7 @@ impl EnginePlan {
     ) -> Result<Self, EngineError> {
         let capacity = capacity(bounds, &shape, settings)?;
         let context_wanted = shape.context.min(settings.context.unwrap_or(u32::MAX));
-        let (capacity, memory) = fit(bounds.memory, &shape, weights, capacity, settings)?;
+        let (capacity, memory) = fit(bounds, &shape, weights, capacity, settings)?;
         Ok(Self { shape, capacity, context_wanted, weights, memory })
     }
 }
@@ -149,14 +153,14 @@ fn check_software(gpu: &Gpu, weights: u64, settings: &Settings) -> Result<(), En
 
 /// The same capacity with as many blocks as the device has memory for, and the bytes that all of it takes.
 fn fit(
-    memory: Option<u64>,
+    bounds: &DeviceBounds,
     shape: &ModelShape,
     weights: u64,
     capacity: EngineCapacity,
     settings: &Settings,
 ) -> Result<(EngineCapacity, u64), EngineError> {
-    let needs = MemoryNeeds::new(shape, weights, &capacity);
-    let room = MemoryRoom { most: settings.memory_max.or(memory), taken: settings.memory_taken };
+    let needs = MemoryNeeds::new(shape, weights, bounds.block, &capacity);
+    let room = MemoryRoom { most: settings.memory_max.or(bounds.memory), taken: settings.memory_taken };
     let stated = settings.context.map(|_| capacity.context);
     let blocks = needs.blocks_within(room, capacity.blocks, stated)?;
     let context = capacity.context.min(blocks * BLOCK);
@@ -191,7 +195,8 @@ fn capacity(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::gpu::{DeviceMode, shared_binding};
+    use crate::gpu::{DeviceMode, shared_as, shared_binding};
+    use crate::kv_format::KvFormat;
     use stint_gguf::synth::SyntheticModel;
 
     /// The chunk beside eight sequences on a device that can bind what so many rows compute in.
@@ -211,6 +216,26 @@ mod tests {
             [512, 256, 256, 128, 128]
         );
         assert_eq!([1 << 20, 10].map(|rows| chunk(DeviceMode::SoftwareByLanes, rows)), [128, 128]);
+    }
+
+    /// What a block of a cache of bytes is counted as.
+    fn block_counted(mode: DeviceMode) -> u64 {
+        let synth = SyntheticModel { head_dim: 64, ..SyntheticModel::default() };
+        let gguf = Gguf::from_bytes(synth.bytes().into()).unwrap();
+        let mut gpu = shared_as(DeviceMode::Gpu).altered(mode, true);
+        (gpu.texture_side_max, gpu.binding_max) = (8192, 128 << 20);
+        let memory = |kv_tokens| {
+            let settings = Settings { kv_tokens, kv_format: KvFormat::Q8_0, ..Settings::default() };
+            EnginePlan::new(&gpu, &gguf, &settings).unwrap().memory
+        };
+        (memory(2048) - memory(1024)) / u64::from(1024 / BLOCK)
+    }
+
+    #[test]
+    fn a_cache_in_textures_is_counted_with_what_is_left_of_their_rows() {
+        // Two layers, keys and values of two heads: 68 bytes of each token, or a twelfth of a row for each block.
+        assert_eq!(block_counted(DeviceMode::Gpu), 2 * 2 * 2 * 68 * 16);
+        assert_eq!(block_counted(DeviceMode::SoftwareByLanes), 2 * 2 * (2u64 * 16_384).div_ceil(12));
     }
 
     fn estimate(settings: &Settings) -> Result<EngineSize, EngineError> {

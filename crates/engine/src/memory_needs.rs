@@ -28,7 +28,8 @@ pub(crate) struct MemoryRoom {
 }
 
 impl MemoryNeeds {
-    pub(crate) fn new(shape: &ModelShape, weights: u64, capacity: &EngineCapacity) -> Self {
+    /// `block` is what the cache takes for one block.
+    pub(crate) fn new(shape: &ModelShape, weights: u64, block: u64, capacity: &EngineCapacity) -> Self {
         let (rows, slots) = (u64::from(capacity.rows), u64::from(capacity.slots));
         let columns = u64::from(2 * shape.hidden + shape.qkv() + shape.queries()) + network_numbers(shape);
         // What GPUs have as bytes, too.
@@ -44,7 +45,7 @@ impl MemoryNeeds {
         let rotations = u64::from(capacity.context) * u64::from(shape.head_dim) * 4;
         let working =
             rows * (columns * 4 + int8) + split_bytes(shape, capacity.rows, u64::MAX) + slots + rotations;
-        Self { weights, working, block: shape.kv_token_bytes(capacity.kv_format) * u64::from(BLOCK) }
+        Self { weights, working, block }
     }
 
     /// All of it, with a cache of so many blocks.

@@ -181,14 +181,19 @@ mod tests {
         (0..size).map(number).collect()
     }
 
-    /// In each format, by each kernel, with and without the shaders' checks.
+    /// In each format other than bytes, by each kernel, with and without the shaders' checks.
     fn check(heads: u32, kv_heads: u32, head_dim: u32, rows: &[[u32; 4]]) {
         let shape = shape(heads, kv_heads, head_dim);
         in_every_grain(|gpu| {
-            for format in [KvFormat::F32, KvFormat::F16, KvFormat::Q8_0] {
+            for format in [KvFormat::F32, KvFormat::F16] {
                 check_by(gpu, format, &shape, rows);
             }
         });
+    }
+
+    /// The same in bytes, of fewer shapes and rows: debug builds take long for each.
+    fn check_bytes(heads: u32, kv_heads: u32, head_dim: u32, rows: &[[u32; 4]]) {
+        in_every_grain(|gpu| check_by(gpu, KvFormat::Q8_0, &shape(heads, kv_heads, head_dim), rows));
     }
 
     /// Against the numbers as the cache has them.
@@ -285,13 +290,18 @@ mod tests {
         check(2, 2, 96, &rows);
         check(5, 1, 20, &rows);
         check(14, 2, 64, &rows);
+        check_bytes(3, 3, 20, &rows);
+        check_bytes(8, 1, 16, &rows);
+        check_bytes(6, 2, 64, &rows);
+        check_bytes(4, 1, 128, &rows[..2]);
+        check_bytes(2, 1, 256, &rows[..1]);
     }
 
     #[test]
     fn heads_of_any_size_attend_over_bytes() {
         let rows = [[0, 0, 5, 0], [0, 1, 40, 0]];
         for (heads, head_dim) in [(3, 48), (2, 80), (2, 192)] {
-            in_every_grain(|gpu| check_by(gpu, KvFormat::Q8_0, &shape(heads, 1, head_dim), &rows));
+            check_bytes(heads, 1, head_dim, &rows);
         }
     }
 
@@ -300,6 +310,7 @@ mod tests {
         let rows = [0, 1, 7, 8, 15, 16, 17, 63, 64, 65, 127, 128, 159]
             .map(|position| [0, position % 2, position, 0]);
         check(4, 2, 32, &rows);
+        check_bytes(2, 1, 32, &rows);
     }
 
     #[test]
@@ -307,6 +318,8 @@ mod tests {
         let rows =
             [3, 255, 256, 511, 512, 700, 4500, 16_384, 16_700].map(|position| [0, position % 2, position, 0]);
         check(3, 1, 20, &rows);
+        // In textures, too.
+        check_bytes(1, 1, 16, &[255, 256, 700, 16_700].map(|position| [0, position % 2, position, 0]));
     }
 
     /// llvmpipe ends a thread's loops after 65,536 turns in all, without a word. With checks no loop is unrolled, and one thread came
@@ -314,6 +327,7 @@ mod tests {
     #[test]
     fn a_row_of_so_many_positions_attends_rightly_that_one_thread_could_not_go_over_them() {
         check(1, 1, 128, &[[0, 0, 2000, 0]]);
+        check_bytes(1, 1, 128, &[[0, 0, 2000, 0]]);
     }
 
     #[test]

@@ -46,6 +46,18 @@ impl CacheLayout {
         u64::from(self.kv_heads) * self.head_bytes()
     }
 
+    /// Bytes of the device's memory that a layer's keys and values of a block take, in textures with what is left of their rows.
+    pub(crate) fn block_memory(self) -> u64 {
+        let each = match self.storage {
+            PlaneStorage::Buffers => self.block_bytes(),
+            PlaneStorage::Textures => {
+                let row = u64::from(self.kv_heads) * u64::from(TEXTURE_ROW);
+                row.div_ceil(u64::from(self.blocks_beside()))
+            }
+        };
+        2 * each
+    }
+
     /// Blocks whose vectors of one head fit into a row of a texture.
     fn blocks_beside(self) -> u32 {
         VECTORS / u32::try_from(self.head_bytes() / 16).unwrap_or(VECTORS).clamp(1, VECTORS)
@@ -191,6 +203,11 @@ impl CacheLayout {
     fn put(self, all: &mut [u8], part: CachePart, at: [u32; 3], numbers: &[f32]) -> Vec<f32> {
         let [block, head, position] = at;
         let own = &mut all[self.origin(block, head)..];
+        let scales: Vec<f32> = if self.is_scaled() {
+            numbers.chunks(SCALED_TOGETHER as usize).map(scale_of).collect()
+        } else {
+            Vec::new()
+        };
         let mut kept = Vec::new();
         for (n, number) in (0u32..).zip(numbers) {
             let place = self.number_place(part, position, n);
@@ -206,8 +223,7 @@ impl CacheLayout {
                 }
                 KvFormat::Q8_0 => {
                     let group = n / SCALED_TOGETHER;
-                    let scale =
-                        scale_of(numbers.chunks(SCALED_TOGETHER as usize).nth(group as usize).unwrap());
+                    let scale = scales[group as usize];
                     let upper = self.scale_place(position, group);
                     own[upper..][..2].copy_from_slice(&scale.to_le_bytes()[2..]);
                     #[expect(clippy::cast_possible_truncation, reason = "the largest is 127")]
@@ -297,6 +313,8 @@ mod tests {
             assert_eq!((layout.blocks_beside(), layout.blocks_max(&gpu)), (beside, most), "{head_dim}");
             let plane = layout.plane(&gpu, "cache", beside + 1);
             assert_eq!(plane.bytes(), 2 * 4 * u64::from(TEXTURE_ROW));
+            // As much as keys and values of one row of blocks each.
+            assert_eq!(layout.block_memory(), 2 * (plane.bytes() / 2).div_ceil(u64::from(beside)));
         }
     }
 }

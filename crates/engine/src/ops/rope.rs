@@ -227,45 +227,69 @@ mod tests {
         }
     }
 
+    /// What a cache of bytes keeps of three rows of one key and one value of 64 numbers each, two queries before them: the keys, and the
+    /// values.
+    fn kept_in_bytes(gpu: &Gpu, x: &[f32]) -> [Vec<f32>; 2] {
+        let plain = shape(2, 1, 64);
+        let shape = ModelShape { qk_norm: false, ..plain };
+        let layout = CacheLayout::new(gpu, &shape, KvFormat::Q8_0);
+        let [keys, values] = ["k", "v"].map(|label| layout.plane(gpu, label, 1));
+        let queries = layout.queries(gpu, 3, shape.queries());
+        let rope = Rope::new(gpu, &shape, 1, layout);
+        let bound = rope.bind(
+            gpu,
+            &RopeBuffers {
+                qkv: &gpu.buffer_with("qkv", x),
+                adjustments: &gpu.buffer_with("adjustments", &[0f32]),
+                rotations: &gpu.buffer_with("rot", &shape.rope.rotations(32, 64)),
+                rows: &gpu.buffer_with("rows", &[[0u32, 0, 0, 0], [0, 0, 1, 0], [0, 0, 2, 0]]),
+                blocks: &gpu.buffer_with("blocks", &[0u32]),
+                queries: queries.as_ref(),
+                keys: &keys,
+                values: &values,
+            },
+        );
+        submit(gpu, |pass| rope.run(gpu, pass, &bound, 3));
+        [(CachePart::Keys, &keys), (CachePart::Values, &values)].map(|(part, plane)| {
+            let mut kept = layout.read(gpu, part, 1, plane);
+            kept.truncate(3 * 64);
+            kept
+        })
+    }
+
     /// A model that computes no numbers is found by its logits, so those have to be none.
     #[test]
     fn numbers_that_are_none_or_infinite_make_none_of_those_with_their_scale_in_bytes() {
-        let plain = shape(2, 1, 64);
-        let shape = ModelShape { qk_norm: false, ..plain };
+        let mut x = numbers(1, 3 * 256);
+        // Of a value, of a key and of another value: four heads of 64 numbers make a row.
+        for (at, bad) in
+            [(192 + 40, f32::NAN), (256 + 128 + 3, f32::INFINITY), (512 + 192, f32::NEG_INFINITY)]
+        {
+            x[at] = bad;
+        }
         in_every_grain(|gpu| {
-            let layout = CacheLayout::new(gpu, &shape, KvFormat::Q8_0);
-            let [keys, values] = ["k", "v"].map(|label| layout.plane(gpu, label, 1));
-            let queries = layout.queries(gpu, 3, shape.queries());
-            let mut x = numbers(1, 3 * shape.qkv());
-            // Of a value, of a key and of another value: four heads of 64 numbers make a row.
-            for (at, bad) in
-                [(192 + 40, f32::NAN), (256 + 128 + 3, f32::INFINITY), (512 + 192, f32::NEG_INFINITY)]
-            {
-                x[at] = bad;
-            }
-            let rope = Rope::new(gpu, &shape, 1, layout);
-            let bound = rope.bind(
-                gpu,
-                &RopeBuffers {
-                    qkv: &gpu.buffer_with("qkv", &x),
-                    adjustments: &gpu.buffer_with("adjustments", &[0f32]),
-                    rotations: &gpu.buffer_with("rot", &shape.rope.rotations(32, 64)),
-                    rows: &gpu.buffer_with("rows", &[[0u32, 0, 0, 0], [0, 0, 1, 0], [0, 0, 2, 0]]),
-                    blocks: &gpu.buffer_with("blocks", &[0u32]),
-                    queries: queries.as_ref(),
-                    keys: &keys,
-                    values: &values,
-                },
-            );
-            submit(gpu, |pass| rope.run(gpu, pass, &bound, 3));
             // Which halves of the three heads are numbers.
-            let whole = |part, plane| -> Vec<bool> {
-                let kept = layout.read(gpu, part, 1, plane);
-                kept[..192].chunks(32).map(|own| own.iter().all(|number| number.is_finite())).collect()
-            };
-            assert_eq!(whole(CachePart::Values, &values), [true, false, true, true, false, true]);
+            let [keys, values] = kept_in_bytes(gpu, &x).map(|kept| -> Vec<bool> {
+                kept.chunks(32).map(|own| own.iter().all(|number| number.is_finite())).collect()
+            });
+            assert_eq!(values, [true, false, true, true, false, true]);
             // Rotation mixes a number with the one that is half a head further on.
-            assert_eq!(whole(CachePart::Keys, &keys), [true, true, false, false, true, true]);
+            assert_eq!(keys, [true, true, false, false, true, true]);
+        });
+    }
+
+    #[test]
+    fn zeros_and_what_is_next_to_nothing_are_kept_as_zeros_in_bytes_and_huge_numbers_as_they_are() {
+        let mut x = numbers(1, 3 * 256);
+        // Half of a value, a whole key, and another value.
+        x[192..][..32].fill(0.0);
+        x[256 + 128..][..64].fill(0.0);
+        x[512 + 192..][..32].fill(1e-35);
+        x[512 + 224..][..32].fill(-1e30);
+        in_every_grain(|gpu| {
+            let [keys, values] = kept_in_bytes(gpu, &x);
+            assert!(keys[64..128].iter().chain(&values[..32]).chain(&values[128..160]).all(|v| *v == 0.0));
+            assert!(values[160..].iter().all(|v| (v / -1e30 - 1.0).abs() < 0.01), "{:?}", &values[160..]);
         });
     }
 
