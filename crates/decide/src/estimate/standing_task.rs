@@ -93,7 +93,8 @@ fn kind_of_role(sentence: &str) -> Option<StandingKind> {
     let is_other = says(sentence, TALKS) || says(sentence, CONDITIONS);
     let kind = ROLE_NAMES.iter().find(|(_, names)| says(sentence, names)).map(|(kind, _)| *kind);
     let is_of_data = |kind: StandingKind| matches!(kind, StandingKind::Extract | StandingKind::Classify);
-    kind.filter(|kind| !is_other && !(is_of_data(*kind) && says(sentence, PROGRAMMERS)))
+    let of_programmers = |kind: StandingKind| is_of_data(kind) && says(sentence, PROGRAMMERS);
+    kind.filter(|kind| !is_other && !of_programmers(*kind))
 }
 
 /// As in "Given a question, write a SQL query that answers it."
