@@ -153,7 +153,9 @@ const LETS: &[&str] = &[
 ];
 /// What only olympiads claim.
 const OLYMPIADS: [&str; 4] = ["nfinitely many", "here is a constant", "t most one", "eventually"];
-/// The group of [`DEMANDS`] that asks how many there are, as AIME does too.
+/// The groups of [`DEMANDS`] that ask for all that there are,
+const SEARCHES: [usize; 2] = [2, 5];
+/// and the one that asks how many there are, as AIME does too.
 const HOW_MANY: usize = 7;
 /// The same in languages that write more than ASCII.
 static QUANTIFIERS_ELSEWHERE: PhraseList = PhraseList::of(&[&[
@@ -216,7 +218,7 @@ pub(super) fn is_contest_proof(reading: &TextAnalysis<'_>, is_math: bool) -> boo
 pub(super) fn contest_thought(reading: &TextAnalysis<'_>) -> Option<f64> {
     let demand = demand_of(reading, true)?;
     let text = reading.question;
-    let is_short = ![2, 5].contains(&demand) && text.len() < OLYMPIAD_BYTES;
+    let is_short = !SEARCHES.contains(&demand) && text.len() < OLYMPIAD_BYTES;
     let is_exercise = demand == HOW_MANY || is_short && !OLYMPIADS.iter().any(|words| text.contains(words));
     Some(if is_exercise { CONTEST_THOUGHT } else { OLYMPIAD_THOUGHT })
 }
@@ -260,7 +262,7 @@ fn is_demanded(found: &FoundPhrase<'_>, is_long: bool, text: &str) -> bool {
         0 | 4 => is_long && found.begins_clause(),
         1 => is_long && found.begins_sentence(),
         2 | 5 | 6 => found.begins_sentence(),
-        7 => found.begins_sentence() && LETS.iter().any(|words| text.contains(words)),
+        HOW_MANY => found.begins_sentence() && LETS.iter().any(|words| text.contains(words)),
         _ => true,
     }
 }

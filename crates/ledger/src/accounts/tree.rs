@@ -81,8 +81,8 @@ impl AccountTree {
         place
     }
 
-    /// Forgets an account that may not reserve and of which nothing was ever counted, and such ancestors as are left without
-    /// accounts below them, so that callers who come once and spend nothing take no memory for ever.
+    /// Forgets an account that may not reserve and never spent anything, and its ancestors of that kind that have no other account
+    /// below them. So callers who come once and spend nothing take no memory for ever.
     pub(crate) fn forget_unused(&mut self, id: &AccountId) {
         let mut next = self.find(id);
         while let Some(place) = next {

@@ -15,6 +15,9 @@ use super::{ResponseChain, ResponseStore, ResponsesError, StoredResponse};
 #[derive(Debug, Default)]
 pub struct MemoryResponses {
     accounts: Mutex<HashMap<AccountId, AccountResponses>>,
+    /// How many responses each write had.
+    #[cfg(test)]
+    pub(super) writes: Mutex<Vec<usize>>,
 }
 
 /// The responses of one account.
@@ -79,6 +82,8 @@ impl ResponseStore for MemoryResponses {
         account_max: u64,
     ) -> BoxFuture<'a, Result<(), ResponsesError>> {
         async move {
+            #[cfg(test)]
+            self.writes.lock().unwrap_or_else(PoisonError::into_inner).push(responses.len());
             let mut accounts = self.accounts();
             for response in responses {
                 accounts.entry(response.account.clone()).or_default().keep(response, account_max);

@@ -226,7 +226,6 @@ fn writes_too_much(id: RequestId, account: &AccountId) -> ResponseStoreResult {
 
 #[cfg(test)]
 mod tests {
-    use std::sync::Mutex;
     use std::time::Duration;
 
     use futures_util::future::join_all;
@@ -276,62 +275,10 @@ mod tests {
         assert_eq!(service.find(&old, first.id, now).await.unwrap(), None);
     }
 
-    /// A store in memory that knows how many responses each write had.
-    #[derive(Debug, Default)]
-    struct WriteSizes {
-        responses: MemoryResponses,
-        writes: Mutex<Vec<usize>>,
-    }
-
-    impl ResponseStore for WriteSizes {
-        fn keep<'a>(
-            &'a self,
-            responses: &'a [StoredResponse],
-            account_max: u64,
-        ) -> BoxFuture<'a, Result<(), ResponsesError>> {
-            self.writes.lock().unwrap().push(responses.len());
-            self.responses.keep(responses, account_max)
-        }
-        fn find<'a>(
-            &'a self,
-            account: &'a AccountId,
-            id: RequestId,
-            since: Timestamp,
-        ) -> BoxFuture<'a, Result<Option<StoredResponse>, ResponsesError>> {
-            self.responses.find(account, id, since)
-        }
-        fn chain<'a>(
-            &'a self,
-            account: &'a AccountId,
-            id: RequestId,
-            since: Timestamp,
-            bytes_max: u64,
-        ) -> BoxFuture<'a, Result<Option<ResponseChain>, ResponsesError>> {
-            self.responses.chain(account, id, since, bytes_max)
-        }
-        fn delete<'a>(
-            &'a self,
-            account: &'a AccountId,
-            id: RequestId,
-        ) -> BoxFuture<'a, Result<bool, ResponsesError>> {
-            self.responses.delete(account, id)
-        }
-        fn delete_of<'a>(
-            &'a self,
-            account: &'a AccountId,
-            key: Option<KeyId>,
-        ) -> BoxFuture<'a, Result<u64, ResponsesError>> {
-            self.responses.delete_of(account, key)
-        }
-        fn purge(&self, before: Timestamp, most: u32) -> BoxFuture<'_, Result<u64, ResponsesError>> {
-            self.responses.purge(before, most)
-        }
-    }
-
     #[tokio::test(start_paused = true)]
     async fn small_responses_that_wait_share_a_write_and_large_ones_have_their_own() {
         let check = async |bytes: usize, expected: &[usize]| {
-            let (tasks, store) = (Tasks::default(), Arc::new(WriteSizes::default()));
+            let (tasks, store) = (Tasks::default(), Arc::new(MemoryResponses::default()));
             let service = ResponseService::open(&tasks, store.clone(), Settings::default());
             let accounts = ["a", "b", "a", "c", "a", "b"];
             let results = join_all(accounts.map(|account| service.keep(response(account, bytes)))).await;
